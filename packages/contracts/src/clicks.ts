@@ -1,0 +1,47 @@
+import { type Static, Type } from "typebox";
+
+/** Most clicks in one batch from a redirect process to the ingest. */
+export const CLICK_BATCH_LIMIT = 1000;
+/** A user agent is cut to this many UTF-16 units before it is sent. */
+export const USER_AGENT_MAX = 512;
+/** Longest host name (RFC 1035 section 2.3.4). */
+export const REFERRER_HOST_MAX = 255;
+
+/**
+ * One answered redirect. `id` is a UUIDv7 that carries the request's time; it is made once, before the first attempt
+ * to send, so that every repetition can be told from a new click. `at` is the request's time in ms since 1970 (UTC).
+ */
+export const Click = Type.Object(
+  {
+    id: Type.String({ pattern: "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$" }),
+    code: Type.String({ pattern: "^[A-Za-z0-9_-]{3,32}$" }),
+    version: Type.Integer({ minimum: 1 }),
+    at: Type.Integer({ minimum: 0, maximum: 253_402_300_799_999 }),
+    referrerHost: Type.Union([Type.String({ maxLength: REFERRER_HOST_MAX }), Type.Null()]),
+    userAgent: Type.Union([Type.String({ maxLength: USER_AGENT_MAX }), Type.Null()]),
+  },
+  { additionalProperties: false },
+);
+export type Click = Static<typeof Click>;
+
+/** Each click is judged on its own, so that one bad one does not sink its neighbours. */
+export const ClickBatch = Type.Object(
+  {
+    sender: Type.String({ minLength: 1, maxLength: 64 }),
+    clicks: Type.Array(Type.Unknown(), { minItems: 1, maxItems: CLICK_BATCH_LIMIT }),
+  },
+  { additionalProperties: false },
+);
+export type ClickBatch = Static<typeof ClickBatch>;
+
+/** Answered only after the commit. `received = inserted + duplicate + refused`, always. */
+export const ClickBatchResult = Type.Object(
+  {
+    received: Type.Integer(),
+    inserted: Type.Integer(),
+    duplicate: Type.Integer(),
+    refused: Type.Integer(),
+  },
+  { additionalProperties: false },
+);
+export type ClickBatchResult = Static<typeof ClickBatchResult>;

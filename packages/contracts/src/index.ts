@@ -1,0 +1,5 @@
+export * from "./clicks.ts";
+export * from "./code.ts";
+export * from "./link.ts";
+export * from "./problem.ts";
+export * from "./stats.ts";

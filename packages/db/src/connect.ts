@@ -1,0 +1,169 @@
+// The pool every service talks through. Its promise: a call ends within its deadline, whatever the server does.
+// `postgres` has no deadline of its own, and a cancelled query still occupies its connection until the server answers.
+// So at the deadline the caller is told, the query is cancelled, and where even that brings no answer within
+// CANCEL_GRACE_MS the whole pool is replaced and its sockets are destroyed.
+import postgres from "postgres";
+import { DeadlineExceeded, PoolOverloaded } from "./errors.ts";
+import { createSocketSet, type Endpoint } from "./sockets.ts";
+
+/** A round trip to a server that is alive takes milliseconds; half a second without an answer means it is not. */
+const CANCEL_GRACE_MS = 500;
+
+/** bigint columns are sequence numbers, versions and counts: far below 2^53, and refused beyond it. */
+const bigint = {
+  to: 20,
+  from: [20],
+  serialize: (value: number) => String(value),
+  parse: (text: string) => {
+    const value = Number(text);
+    if (!Number.isSafeInteger(value)) throw new RangeError("a bigint beyond 2^53 came back from the database");
+    return value;
+  },
+};
+
+export type Sql = postgres.Sql<{ bigint: number }>;
+export type TransactionSql = postgres.TransactionSql<{ bigint: number }>;
+type Cancellable<T> = Promise<T> & { cancel?: () => unknown };
+
+export type DatabaseOptions = {
+  /** `postgres://user:password@host:port/database`; several `host:port` parted by commas are tried in turn. */
+  url: string;
+  applicationName: string;
+  /** Connections at the most. */
+  max: number;
+  /** Deadline of a call in ms, unless the call brings its own. */
+  queryTimeoutMs: number;
+  /** Calls under way or waiting for a connection at the most; one more is refused. Default 1,000. */
+  maxPending?: number;
+  /** Told about each connection that ended and each pool that was replaced, in words for a log. */
+  onWarning?: (message: string) => void;
+};
+
+export type Database = ReturnType<typeof createDatabase>;
+
+/**
+ * Creates a pool; connects lazily. All calls reject with `DeadlineExceeded` at their deadline, with `PoolOverloaded`
+ * when too many are waiting, and with the driver's own error otherwise (see `classifyError`).
+ */
+export function createDatabase(options: DatabaseOptions) {
+  const { queryTimeoutMs, maxPending = 1000, onWarning = () => {} } = options;
+  const counts = { deadlines: 0, poolsReplaced: 0, connectionsLost: 0, overloaded: 0 };
+  let pending = 0;
+  let closing = false;
+  let pool = openPool();
+
+  function openPool() {
+    const { url, endpoints } = splitEndpoints(options.url);
+    const sockets = createSocketSet(endpoints);
+    const settings = {
+      max: options.max,
+      connect_timeout: Math.max(1, Math.ceil(queryTimeoutMs / 1000)),
+      // Ten minutes: connections move to a new primary or a new pooler some time, without costing anything.
+      max_lifetime: 600,
+      keep_alive: 10,
+      onnotice: () => {},
+      onclose: () => {
+        counts.connectionsLost += 1;
+        if (!closing) onWarning("a database connection was closed");
+      },
+      types: { bigint },
+      connection: { application_name: options.applicationName },
+      socket: sockets.connectNext,
+    };
+    const sql = postgres<{ bigint: typeof bigint }>(url, settings) as unknown as Sql;
+    return { sql, sockets };
+  }
+
+  function replacePool(stuck: typeof pool): void {
+    if (stuck !== pool || closing) return;
+    counts.poolsReplaced += 1;
+    onWarning("the database neither answered nor cancelled a query: all its connections are replaced");
+    pool = openPool();
+    void destroyPool(stuck);
+  }
+
+  /** Runs one call under its deadline. `start` gets the pool and returns the query whose result counts. */
+  function withDeadline<T>(start: (used: typeof pool) => Cancellable<T>, timeoutMs: number): Promise<T> {
+    if (pending >= maxPending) {
+      counts.overloaded += 1;
+      return Promise.reject(new PoolOverloaded(maxPending));
+    }
+    pending += 1;
+    const used = pool;
+    const query = start(used);
+    return new Promise<T>((resolve, reject) => {
+      let grace: NodeJS.Timeout | undefined;
+      const deadline = setTimeout(() => {
+        counts.deadlines += 1;
+        reject(new DeadlineExceeded(timeoutMs));
+        grace = setTimeout(() => replacePool(used), CANCEL_GRACE_MS);
+        Promise.resolve(query.cancel?.()).catch(() => {});
+      }, timeoutMs);
+      const settle = () => {
+        pending -= 1;
+        clearTimeout(deadline);
+        clearTimeout(grace);
+      };
+      query.then(
+        (value) => {
+          settle();
+          resolve(value);
+        },
+        (error: unknown) => {
+          settle();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  return {
+    /** Runs one statement, which is its own transaction: the promise resolves after its commit. */
+    run<T>(statement: (sql: Sql) => Cancellable<T>, timeoutMs = queryTimeoutMs): Promise<T> {
+      return withDeadline(({ sql }) => startQuery(statement(sql)), timeoutMs);
+    },
+    /** Runs `work` in one transaction; a rejection rolls it back. The server ends each of its statements at the deadline too. */
+    transaction<T>(work: (sql: TransactionSql) => Promise<T>, timeoutMs = queryTimeoutMs): Promise<T> {
+      return withDeadline(
+        ({ sql }) =>
+          sql.begin(async (tx) => {
+            await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
+            return work(tx);
+          }) as Promise<T>,
+        timeoutMs,
+      );
+    },
+    /** Counters and gauges, for the metrics page. */
+    stats: () => ({ ...counts, pending, sockets: pool.sockets.size() }),
+    /** Lets running queries finish for up to `timeoutMs`, then destroys what is left. Calling it again changes nothing. */
+    async close(timeoutMs = 1000): Promise<void> {
+      closing = true;
+      await pool.sql.end({ timeout: timeoutMs / 1000 });
+      pool.sockets.destroyAll();
+    },
+  };
+}
+
+/** The driver starts a query when it is awaited; the deadline must not run before it does. */
+function startQuery<T>(query: Cancellable<T>): Cancellable<T> {
+  if ("execute" in query && typeof query.execute === "function") query.execute();
+  return query;
+}
+
+async function destroyPool(pool: { sql: Sql; sockets: ReturnType<typeof createSocketSet> }): Promise<void> {
+  await pool.sql.end({ timeout: 0 }).catch(() => {});
+  pool.sockets.destroyAll();
+}
+
+/**
+ * Parts the host list from a connection URL, and leaves a URL with the first host alone for the driver.
+ * Throws `TypeError` when the text is no URL.
+ */
+function splitEndpoints(text: string): { url: string; endpoints: Endpoint[] } {
+  const [, head = "", hosts = "", tail = ""] = /^([a-z]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/i.exec(text) ?? [];
+  const endpoints = hosts.split(",").map((part) => {
+    const url = new URL(`tcp://${part}`);
+    return { host: url.hostname.replace(/^\[|\]$/g, ""), port: url.port === "" ? 5432 : Number(url.port) };
+  });
+  return { url: `${head}${hosts.split(",")[0]}${tail}`, endpoints };
+}

@@ -1,0 +1,63 @@
+// The one place that reads driver errors. Everything above it speaks of four kinds.
+
+/** A call did not end within its deadline. Whether it took effect is unknown. */
+export class DeadlineExceeded extends Error {
+  constructor(timeoutMs: number) {
+    super(`the database did not answer within ${timeoutMs} ms`);
+    this.name = "DeadlineExceeded";
+  }
+}
+
+/** Too many calls wait for a connection already. */
+export class PoolOverloaded extends Error {
+  constructor(limit: number) {
+    super(`${limit} database calls are under way or waiting already`);
+    this.name = "PoolOverloaded";
+  }
+}
+
+/**
+ * - `conflict`: a unique constraint decided against the caller.
+ * - `retryable`: the transaction was not carried out and may be repeated as it is (deadlock, lock timeout, serialization).
+ * - `unavailable`: the server cannot be reached, is starting, stopping, full or too slow; the outcome may be unknown.
+ * - `fatal`: the statement itself is wrong or its data cannot be stored; repeating it cannot help.
+ */
+export type ErrorKind = "conflict" | "retryable" | "unavailable" | "fatal";
+
+/** SQLSTATEs (PostgreSQL manual, appendix A) that say "again, unchanged". */
+const RETRYABLE = new Set(["40001", "40P01", "55P03"]);
+/** Whole classes that say "not now": 08 connection, 53 resources, 57 intervention, 58 system; 25006: read-only; 55000: a standby. */
+const UNAVAILABLE_CLASSES = new Set(["08", "53", "57", "58"]);
+const UNAVAILABLE = new Set(["25006", "25P03", "55000", "28000", "28P01", "3D000"]);
+/** What the driver and the socket say instead of an SQLSTATE. */
+const CONNECTION = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_ENDED",
+  "CONNECTION_DESTROYED",
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+
+/** Tells the kind of an error thrown by a database call. Takes anything; what it does not know is `fatal`. */
+export function classifyError(error: unknown): ErrorKind {
+  if (error instanceof DeadlineExceeded || error instanceof PoolOverloaded) return "unavailable";
+  const code = errorCode(error);
+  if (code === "23505") return "conflict";
+  if (RETRYABLE.has(code)) return "retryable";
+  if (CONNECTION.has(code) || UNAVAILABLE.has(code) || UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return "unavailable";
+  return "fatal";
+}
+
+/** The SQLSTATE or the driver's code of an error, or an empty text. */
+export function errorCode(error: unknown): string {
+  if (typeof error !== "object" || error === null) return "";
+  if ("code" in error && typeof error.code === "string") return error.code;
+  return "";
+}

@@ -1,0 +1,3 @@
+export { createDatabase, type Database, type DatabaseOptions, type Sql, type TransactionSql } from "./connect.ts";
+export { classifyError, DeadlineExceeded, type ErrorKind, errorCode, PoolOverloaded } from "./errors.ts";
+export { type DatabaseName, migrate } from "./migrate.ts";

@@ -1,0 +1,136 @@
+// Configuration from environment variables, judged whole before anything starts: every fault is listed at once, each
+// names its variable and the rule, and none repeats the value, which may be a secret.
+import { readFileSync } from "node:fs";
+import { Ajv } from "ajv";
+import { envSchema } from "env-schema";
+import { type Static, type TObject, type TSchema, Type } from "typebox";
+
+/** Thrown when the environment does not fit; `faults` has one sentence a variable. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`Configuration refused:\n${faults.map((fault) => `  - ${fault}`).join("\n")}`);
+    this.name = "ConfigError";
+    this.faults = faults;
+  }
+}
+
+type Described<T> = { default?: T; description: string };
+
+/** Building blocks for a service's schema; each carries the sentence that the documentation prints. */
+export const setting = {
+  /** TCP port; 0 lets the system choose. */
+  port: (about: Described<number>) => Type.Integer({ minimum: 0, maximum: 65535, ...about }),
+  /** Whole number between two bounds, both allowed. */
+  integer: (minimum: number, maximum: number, about: Described<number>) => Type.Integer({ minimum, maximum, ...about }),
+  /** `true` or `false`, nothing else. */
+  flag: (about: Described<boolean>) => Type.Boolean(about),
+  /** One of several words. */
+  choice: <const T extends string[]>(words: readonly [...T], about: Described<T[number]>) =>
+    Type.Enum([...words], about),
+  text: (about: Described<string>) => Type.String({ maxLength: 1024, ...about }),
+  /** `http://` or `https://` URL without credentials, query and fragment. */
+  httpUrl: (about: Described<string>) => Type.String({ format: "http-url", ...about }),
+  /** PostgreSQL connection URL. Secret: its value is never printed. */
+  databaseUrl: (about: Described<string>) => Type.String({ format: "database-url", ...about }),
+};
+
+const RULES: Record<string, string> = {
+  "http-url": "must be an http:// or https:// URL without credentials, query and fragment",
+  "database-url":
+    "must be a postgres:// URL with a host and a database; percent-encode # ? / @ : and % in the user name and the password",
+};
+
+/**
+ * Reads a service's configuration.
+ * @param schema flat object schema whose property names are the variables
+ * @param env the environment; `NAME_FILE` stands for `NAME` and names a file that holds the value (for secrets)
+ * @throws ConfigError that lists every fault
+ */
+export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv): Static<T> {
+  const faults: string[] = [];
+  const data: Record<string, string> = {};
+  for (const [name, property] of Object.entries(schema.properties)) {
+    const text = readVariable(name, env, faults);
+    if (text === undefined) continue;
+    const fault = textFault(text, property);
+    if (fault) faults.push(`${name} ${fault}`);
+    else data[name] = text;
+  }
+  try {
+    const options = { schema: structuredClone(schema), data, env: false, dotenv: false, ajv: createAjv() };
+    const config = envSchema<Static<T>>(options);
+    if (faults.length === 0) return config;
+  } catch (error) {
+    // A variable whose text was refused above is missing below: its first fault is the one to tell.
+    const told = new Set(faults.map((fault) => fault.split(/ |_FILE/, 1)[0]));
+    faults.push(...schemaFaults(error).filter((fault) => !told.has(fault.split(" ", 1)[0])));
+  }
+  throw new ConfigError(faults);
+}
+
+function readVariable(name: string, env: NodeJS.ProcessEnv, faults: string[]): string | undefined {
+  const path = env[`${name}_FILE`];
+  if (path === undefined) return env[name];
+  if (env[name] !== undefined) {
+    faults.push(`${name} and ${name}_FILE are both set: keep one`);
+    return undefined;
+  }
+  try {
+    return readFileSync(path, "utf8").replace(/\r?\n$/, "");
+  } catch {
+    faults.push(`${name}_FILE names a file that cannot be read`);
+    return undefined;
+  }
+}
+
+/** Coercion would take "0x1F", "1e3" and " 8 " for numbers and an empty text for "not set": none of them is meant. */
+function textFault(text: string, property: TSchema): string | undefined {
+  if (text === "") return "must not be empty: leave it out for the default";
+  const type = "type" in property ? property.type : undefined;
+  if (type === "integer" && !/^-?\d{1,15}$/.test(text)) return "must be a whole number";
+  if (type === "boolean" && text !== "true" && text !== "false") return "must be true or false";
+  return undefined;
+}
+
+function createAjv(): Ajv {
+  const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false });
+  ajv.addFormat("http-url", (text) => isHttpUrl(text));
+  ajv.addFormat("database-url", (text) => isDatabaseUrl(text));
+  return ajv;
+}
+
+function isHttpUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  const plain = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  return plain && (url.protocol === "http:" || url.protocol === "https:") && !/[?#\s]/.test(text);
+}
+
+function isDatabaseUrl(text: string): boolean {
+  const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)\/([^/?#]+)(?:\?[^#]*)?$/.exec(text);
+  const [, credentials = "", hosts = ""] = match ?? [];
+  if (!match || /[\s]/.test(text) || credentials.split(":").length > 2) return false;
+  if (/%(?![0-9A-Fa-f]{2})/.test(credentials)) return false;
+  return hosts.split(",").every((host) => {
+    if (!URL.canParse(`tcp://${host}`)) return false;
+    const { hostname, pathname } = new URL(`tcp://${host}`);
+    return hostname !== "" && (pathname === "" || pathname === "/");
+  });
+}
+
+type SchemaFault = { instancePath?: string; keyword?: string; message?: string; params?: Record<string, unknown> };
+
+function schemaFaults(error: unknown): string[] {
+  const list = (error as { errors?: SchemaFault[] }).errors;
+  if (!Array.isArray(list)) return [error instanceof Error ? error.message : "the configuration cannot be read"];
+  const sentences = list.map(({ instancePath = "", keyword, message = "is not valid", params = {} }) => {
+    if (keyword === "required") return `${String(params.missingProperty)} is required`;
+    const name = instancePath.slice(1);
+    if (keyword === "format") return `${name} ${RULES[String(params.format)] ?? message}`;
+    if (keyword === "enum") return `${name} must be one of ${(params.allowedValues as string[]).join(", ")}`;
+    return `${name} ${message}`;
+  });
+  return [...new Set(sentences)];
+}

@@ -1,0 +1,56 @@
+// Start and stop of a process. Whatever is opened registers its own undo; they run in reverse order, once, and within
+// one deadline, after which the process ends with an error rather than hang.
+import closeWithGrace from "close-with-grace";
+import { ConfigError } from "./config.ts";
+import type { Logger } from "./logger.ts";
+
+/** Longer than the longest request (15 s) would never be used; orchestrators kill after 30 s. */
+const STOP_DEADLINE_MS = 20_000;
+/** What sysexits.h calls EX_CONFIG: starting again without a change is useless. */
+const EXIT_BAD_CONFIG = 78;
+
+export type Undo = () => Promise<void> | void;
+
+/**
+ * Runs a service until a signal or a fatal error, then undoes everything it opened and ends the process: 0 after a
+ * signal, 78 for a refused configuration, 1 otherwise.
+ * @param start opens things, handing the undo of each to `onStop` as soon as it is open; returns when it serves
+ */
+export async function runService(
+  logger: Logger,
+  start: (onStop: (undo: Undo) => void) => Promise<void>,
+): Promise<void> {
+  const undos: Undo[] = [];
+  const closer = closeWithGrace({ delay: STOP_DEADLINE_MS, logger: false }, async ({ err, signal }) => {
+    if (err) logger.error("fatal error, stopping", { error: err });
+    else logger.info("stopping", { signal });
+    for (const undo of undos.reverse()) {
+      try {
+        await undo();
+      } catch (error) {
+        logger.warn("a part did not stop cleanly", { error });
+      }
+    }
+    logger.info("stopped");
+  });
+  try {
+    await start((undo) => undos.push(undo));
+  } catch (error) {
+    logger.error("cannot start", { error });
+    process.exitCode = 1;
+    closer.uninstall();
+    for (const undo of undos.reverse()) await Promise.resolve(undo()).catch(() => {});
+    process.exit(1);
+  }
+}
+
+/** Reads a configuration, or ends the process with the list of faults on standard error and status 78. */
+export function configOrExit<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(EXIT_BAD_CONFIG);
+  }
+}

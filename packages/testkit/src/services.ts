@@ -1,0 +1,19 @@
+import { type RunningProcess, spawnProcess } from "./processes.ts";
+
+export type ServiceName = "write" | "redirect" | "click-ingest";
+export type RunningService = RunningProcess & {
+  /** Base URL of the service's public port, without a trailing slash. */
+  url: string;
+  /** Base URL of its ops port. */
+  opsUrl: string;
+};
+
+/**
+ * Starts one service on ports that the system chooses and waits until it listens. The environment is the service's own;
+ * ports and log level are filled in where they are missing.
+ */
+export async function startService(name: ServiceName, env: Record<string, string>): Promise<RunningService> {
+  const child = spawnProcess(`services/${name}/dist/main.js`, { PORT: "0", OPS_PORT: "0", LOG_LEVEL: "info", ...env });
+  const { port, opsPort } = await child.logged((record) => record.message === "listening");
+  return { ...child, url: `http://127.0.0.1:${String(port)}`, opsUrl: `http://127.0.0.1:${String(opsPort)}` };
+}
