@@ -3,11 +3,14 @@
 // So at the deadline the caller is told, the query is cancelled, and where even that brings no answer within
 // CANCEL_GRACE_MS the whole pool is replaced and its sockets are destroyed.
 import postgres from "postgres";
-import { DeadlineExceeded, PoolOverloaded } from "./errors.ts";
+import { DeadlineExceeded, isConnectionLoss, PoolOverloaded, wasNeverSent } from "./errors.ts";
 import { createSocketSet, type Endpoint } from "./sockets.ts";
 
 /** A round trip to a server that is alive takes milliseconds; half a second without an answer means it is not. */
 const CANCEL_GRACE_MS = 500;
+
+/** Once for a connection that was lost, and once for the echo of that loss (see `wasNeverSent`). */
+const ATTEMPTS = 3;
 
 /** bigint columns are sequence numbers, versions and counts: far below 2^53, and refused beyond it. */
 const bigint = {
@@ -117,20 +120,41 @@ export function createDatabase(options: DatabaseOptions) {
     });
   }
 
+  /** Repeats a call, within its one deadline, as long as `mayRepeat` says that its error is no answer. */
+  async function withRepeats<T>(
+    start: (used: typeof pool) => Cancellable<T>,
+    timeoutMs: number,
+    mayRepeat: (error: unknown) => boolean,
+  ): Promise<T> {
+    const endsAt = performance.now() + timeoutMs;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await withDeadline(start, Math.max(1, endsAt - performance.now()));
+      } catch (error) {
+        if (attempt === ATTEMPTS || !mayRepeat(error) || performance.now() >= endsAt) throw error;
+      }
+    }
+  }
+
   return {
     /** Runs one statement, which is its own transaction: the promise resolves after its commit. */
     run<T>(statement: (sql: Sql) => Cancellable<T>, timeoutMs = queryTimeoutMs): Promise<T> {
-      return withDeadline(({ sql }) => startQuery(statement(sql)), timeoutMs);
+      return withRepeats(({ sql }) => startQuery(statement(sql)), timeoutMs, wasNeverSent);
+    },
+    /** Runs one statement that changes nothing, and again, within the same deadline, when its connection was lost. */
+    read<T>(statement: (sql: Sql) => Cancellable<T>, timeoutMs = queryTimeoutMs): Promise<T> {
+      return withRepeats(({ sql }) => startQuery(statement(sql)), timeoutMs, isConnectionLoss);
     },
     /** Runs `work` in one transaction; a rejection rolls it back. The server ends each of its statements at the deadline too. */
     transaction<T>(work: (sql: TransactionSql) => Promise<T>, timeoutMs = queryTimeoutMs): Promise<T> {
-      return withDeadline(
+      return withRepeats(
         ({ sql }) =>
           sql.begin(async (tx) => {
             await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
             return work(tx);
           }) as Promise<T>,
         timeoutMs,
+        wasNeverSent,
       );
     },
     /** Counters and gauges, for the metrics page. */

@@ -55,6 +55,24 @@ export function classifyError(error: unknown): ErrorKind {
   return "fatal";
 }
 
+/** The connection ended under a statement (class 57P0x: the server ended it), which says nothing against a new one. */
+export function isConnectionLoss(error: unknown): boolean {
+  const code = errorCode(error);
+  return (
+    code.startsWith("57P0") || code === "CONNECTION_CLOSED" || code === "CONNECTION_DESTROYED" || code === "ECONNRESET"
+  );
+}
+
+/**
+ * Says whether a statement failed without having reached the server. When the server ends a connection under a statement,
+ * the driver rejects that one as closed, and then rejects the first statement of the next connection, unsent, with the
+ * FATAL message that the server had left behind. No statement that was sent is ever rejected with that message.
+ */
+export function wasNeverSent(error: unknown): boolean {
+  const fatal = typeof error === "object" && error !== null && "severity" in error && error.severity === "FATAL";
+  return fatal && ["57P01", "57P02", "57P05"].includes(errorCode(error));
+}
+
 /** The SQLSTATE or the driver's code of an error, or an empty text. */
 export function errorCode(error: unknown): string {
   if (typeof error !== "object" || error === null) return "";

@@ -34,6 +34,7 @@ export async function migrate(url: string, name: DatabaseName): Promise<string[]
       dir: fileURLToPath(new URL(`../migrations/${name}`, import.meta.url)),
       migrationsTable: "schema_migration",
       direction: "up",
+      singleTransaction: true,
       advisoryLockMode: "wait",
       lockValue: LOCKS[name],
       log: () => {},

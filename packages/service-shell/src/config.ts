@@ -32,12 +32,15 @@ export const setting = {
   text: (about: Described<string>) => Type.String({ maxLength: 1024, ...about }),
   /** `http://` or `https://` URL without credentials, query and fragment. */
   httpUrl: (about: Described<string>) => Type.String({ format: "http-url", ...about }),
+  /** As `httpUrl`, and without a path: what paths can be appended to. */
+  httpOrigin: (about: Described<string>) => Type.String({ format: "http-origin", ...about }),
   /** PostgreSQL connection URL. Secret: its value is never printed. */
   databaseUrl: (about: Described<string>) => Type.String({ format: "database-url", ...about }),
 };
 
 const RULES: Record<string, string> = {
   "http-url": "must be an http:// or https:// URL without credentials, query and fragment",
+  "http-origin": "must be an http:// or https:// URL without credentials, path, query and fragment",
   "database-url":
     "must be a postgres:// URL with a host and a database; percent-encode # ? / @ : and % in the user name and the password",
 };
@@ -97,6 +100,7 @@ function textFault(text: string, property: TSchema): string | undefined {
 function createAjv(): Ajv {
   const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false });
   ajv.addFormat("http-url", (text) => isHttpUrl(text));
+  ajv.addFormat("http-origin", (text) => isHttpUrl(text) && new URL(text).pathname === "/");
   ajv.addFormat("database-url", (text) => isDatabaseUrl(text));
   return ajv;
 }

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 
 export type HttpServerOptions = {
   port: number;
@@ -7,6 +8,8 @@ export type HttpServerOptions = {
   host: string;
   /** Connections at the most; more are closed at once. */
   maxConnections: number;
+  /** Refuse requests without a Host field unseen; default true. Who turns this off refuses them in its own words. */
+  requireHost?: boolean;
 };
 
 export type RunningServer = {
@@ -28,14 +31,12 @@ const LIMITS: ServerOptions = {
 
 /**
  * Starts an HTTP server with tight limits. Rejects with the system's error, whose message names address and port.
- * @param listener handles the requests; how Express wants its request and response made goes into `classes`
  */
-export async function listen(
-  listener: RequestListener,
-  options: HttpServerOptions,
-  classes: Pick<ServerOptions, "IncomingMessage" | "ServerResponse"> = {},
-): Promise<RunningServer> {
-  const server = createServer({ ...LIMITS, ...classes } as ServerOptions, listener);
+export async function listen(listener: RequestListener, options: HttpServerOptions): Promise<RunningServer> {
+  const server = createServer({ ...LIMITS, requireHostHeader: options.requireHost ?? true }, listener);
+  server.on("clientError", refuseUnreadable);
+  // An Expect that is not known is ignored, which RFC 9110 section 10.1.1 allows, rather than answered behind our back.
+  server.on("checkExpectation", listener);
   server.maxConnections = options.maxConnections;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -45,6 +46,18 @@ export async function listen(
     });
   });
   return { port: (server.address() as AddressInfo).port, server, close: (timeoutMs) => closeServer(server, timeoutMs) };
+}
+
+/** What cannot be read as a request is answered as briefly as can be, and kept by no cache. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW"
+      ? "431 Request Header Fields Too Large"
+      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? "408 Request Timeout"
+        : "400 Bad Request";
+  if (!socket.writable || error.code === "ECONNRESET") socket.destroy();
+  else socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n`);
 }
 
 /** `close` also ends idle keep-alive connections; a busy one ends after its answer, which says `Connection: close`. */

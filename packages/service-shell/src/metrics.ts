@@ -1,7 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 
 export type Metrics = ReturnType<typeof createMetrics>;
-type Reading = number | Record<string, number>;
+/** One number, one for each value of the label, or samples with all their labels. */
+type Reading = number | Record<string, number> | readonly Sample[];
+type Sample = { labels: Record<string, string>; value: number };
 
 /**
  * Creates the registry of one process. Counters live as plain numbers with those who count; they are read when the
@@ -11,13 +13,15 @@ export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: "linkfence_" });
 
-  /** A number that only grows. With a `label`, `read` returns one number for each of its values. */
-  function counter(name: string, help: string, read: () => Reading, label?: string): void {
+  /**
+   * A number that only grows. With one `label`, `read` returns one number for each of its values; with several, samples.
+   */
+  function counter(name: string, help: string, read: () => Reading, label?: string | readonly string[]): void {
     new Counter({
       name,
       help,
       registers: [registry],
-      labelNames: label ? [label] : [],
+      labelNames: label ? [label].flat() : [],
       collect() {
         this.reset();
         eachReading(read(), label, (value, labels) => this.inc(labels, value));
@@ -26,12 +30,12 @@ export function createMetrics() {
   }
 
   /** A number that goes up and down. */
-  function gauge(name: string, help: string, read: () => Reading, label?: string): void {
+  function gauge(name: string, help: string, read: () => Reading, label?: string | readonly string[]): void {
     new Gauge({
       name,
       help,
       registers: [registry],
-      labelNames: label ? [label] : [],
+      labelNames: label ? [label].flat() : [],
       collect() {
         this.reset();
         eachReading(read(), label, (value, labels) => this.set(labels, value));
@@ -44,9 +48,15 @@ export function createMetrics() {
 
 function eachReading(
   reading: Reading,
-  label: string | undefined,
+  label: string | readonly string[] | undefined,
   use: (value: number, labels: Record<string, string>) => void,
 ): void {
   if (typeof reading === "number") use(reading, {});
-  else for (const [key, value] of Object.entries(reading)) use(value, label ? { [label]: key } : {});
+  else if (isSamples(reading)) for (const { labels, value } of reading) use(value, labels);
+  else
+    for (const [key, value] of Object.entries(reading)) use(value, typeof label === "string" ? { [label]: key } : {});
+}
+
+function isSamples(reading: Reading): reading is readonly Sample[] {
+  return Array.isArray(reading);
 }

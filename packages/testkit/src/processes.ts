@@ -64,7 +64,7 @@ function watchProcess(child: ChildProcess): RunningProcess {
       const fail = (why: string) => finish(() => reject(new Error(`${why}; its output was:\n${output}`)));
       const timer = setTimeout(() => fail(`the expected record did not come within ${timeoutMs} ms`), timeoutMs);
       listeners.add(look);
-      exited.then(({ code, signal }) => fail(`the process ended (${code ?? signal}) before the expected record`));
+      void exited.then(({ code, signal }) => fail(`the process ended (${code ?? signal}) before the expected record`));
       look();
     });
   }

@@ -1,1 +1,170 @@
-export {};
+// Composition root of the redirect service: the only file that reads the environment, opens sockets and timers, and
+// decides in which order things start and stop.
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { createDatabase, type Database } from "@linkfence/db";
+import { createFollower, createWake, type Follower, readChanges, type Wake } from "@linkfence/link-feed";
+import {
+  configOrExit,
+  createLogger,
+  createMetrics,
+  createOpsHandler,
+  type Logger,
+  listen,
+  type Readiness,
+  runService,
+  type Undo,
+} from "@linkfence/service-shell";
+import { v7 as uuidV7 } from "uuid";
+import { createApp } from "./app.ts";
+import { createLinkCache } from "./cache/link-cache.ts";
+import { createLinkLookup, type LinkLookup } from "./cache/link-lookup.ts";
+import { createLoader } from "./cache/loader.ts";
+import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
+import { type ClickSender, createClickSender } from "./clicks/click-sender.ts";
+import { createIngestClient } from "./clicks/ingest-client.ts";
+import { readRedirectConfig } from "./config.ts";
+import { createHotPath } from "./http/hot-path.ts";
+import { registerMetrics } from "./metrics.ts";
+import { deregisterInstance, registerInstance } from "./store/instance.ts";
+import { createLinkReader } from "./store/links.ts";
+
+/** Requests under way end within this time after a stop; each is bounded by two queries. */
+const DRAIN_MS = 8000;
+/** Idle connections close at once; this bounds the ones that do not. */
+const CLOSE_MS = 1000;
+const OPS_CONNECTIONS = 100;
+
+const config = configOrExit(() => readRedirectConfig(process.env));
+const logger = createLogger("redirect", config.LOG_LEVEL);
+const now = () => ({ mono: performance.now(), wall: Date.now() });
+const random = Math.random;
+const ttlMs = config.CACHE_TTL_MS;
+const followsFeed = config.LISTEN_ENABLED || config.POLL_INTERVAL_MS > 0;
+const warn = createRareWarning(logger);
+
+await runService(logger, async (onStop) => {
+  const databases = openDatabases(onStop);
+  const ring = createClickRing(config.CLICK_QUEUE_CAPACITY);
+  const sender = startSender(ring, onStop);
+  const cache = createLinkCache({ maxEntries: config.CACHE_MAX_ENTRIES, maxBytes: config.CACHE_MAX_BYTES });
+  const readLink = createLinkReader(databases.links);
+  const loader = createLoader({ cache, readLink, ttlMs, negativeTtlMs: config.NEGATIVE_TTL_MS, now, random });
+  const lookup = createLinkLookup({ cache, loader, ttlMs, followsFeed });
+  const onLoadError = (error: unknown) => warn("a link could not be looked up", error);
+  const hotPath = createHotPath({ lookup, ring, now, debugEntryAge: config.DEBUG_ENTRY_AGE, onLoadError });
+  const app = createApp({ hotPath, onError: (error) => logger.error("a request failed", { error }) });
+
+  const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config;
+  const server = await listen(hotPath.handle(app), { port, host, maxConnections, requireHost: false });
+  const follower = startFollower(databases.feed, lookup, `${hostname()}:${server.port}`);
+  onStop(async () => {
+    await follower.stop();
+    const instance = follower.instance();
+    if (instance !== null) await deregisterInstance(databases.feed, instance);
+  });
+  const wake = config.LISTEN_ENABLED ? startWake(lookup, follower) : null;
+  onStop(() => wake?.stop());
+  onStop(() => server.close(DRAIN_MS));
+
+  const syncAgeMs = () => lookup.syncAge(performance.now(), Date.now());
+  const metrics = createMetrics();
+  registerMetrics(metrics, { hotPath, lookup, follower, wake, sender, databases, syncAgeMs });
+  const opsHandler = createOpsHandler(metrics, () => readiness(syncAgeMs(), wake));
+  const ops = await listen(opsHandler, { port: config.OPS_PORT, host, maxConnections: OPS_CONNECTIONS });
+  onStop(() => ops.close(CLOSE_MS));
+  logger.info("listening", { port: server.port, opsPort: ops.port });
+});
+
+/** The feed has a connection of its own, so that no number of misses can hold a revocation back. */
+function openDatabases(onStop: (undo: Undo) => void) {
+  const shared = { url: config.DATABASE_URL, queryTimeoutMs: config.QUERY_TIMEOUT_MS, onWarning: warn };
+  const links = createDatabase({ ...shared, applicationName: "linkfence-redirect", max: config.DATABASE_POOL_MAX });
+  const feed = createDatabase({ ...shared, applicationName: "linkfence-redirect-feed", max: 1 });
+  onStop(async () => void (await Promise.all([links.close(CLOSE_MS), feed.close(CLOSE_MS)])));
+  return { links, feed };
+}
+
+function startSender(ring: ClickRing, onStop: (undo: Undo) => void): ClickSender {
+  const sender = createClickSender({
+    ring,
+    send: createIngestClient(config.CLICK_INGEST_URL, `redirect-${randomUUID()}`),
+    newClickId: createClickIds(),
+    random,
+    onTrouble: (reason) => {
+      if (reason === null) logger.info("clicks are stored again");
+      else logger.warn("clicks cannot be stored and wait in memory", { reason });
+    },
+  });
+  onStop(() => sender.stop(config.CLICK_FLUSH_TIMEOUT_MS));
+  return sender;
+}
+
+function startFollower(database: Database, lookup: LinkLookup, address: string): Follower {
+  return createFollower({
+    pollIntervalMs: config.POLL_INTERVAL_MS,
+    ttlMs,
+    now,
+    random,
+    register: async () => {
+      const id = randomUUID();
+      await registerInstance(database, { id, address, ttlMs, followsFeed });
+      return id;
+    },
+    sync: (request) => readChanges(database, request),
+    apply: lookup.apply,
+    flush: (cause) => {
+      lookup.flush();
+      logger.info("everything in memory was forgotten", { cause });
+    },
+    onSynced: lookup.synced,
+    onTrouble: (error) => logger.warn("the change log cannot be read", { error }),
+    onRecovered: () => logger.info("the change log is read again"),
+  });
+}
+
+function startWake(lookup: LinkLookup, follower: Follower): Wake {
+  return createWake({
+    url: config.LISTEN_DATABASE_URL ?? config.DATABASE_URL,
+    channels: ["link_change", "link_created"],
+    random,
+    // Listening anew (null), either kind may have been missed.
+    onWake: (channel) => {
+      if (channel !== "link_change") lookup.forgetUnknown();
+      if (channel !== "link_created") follower.wake();
+    },
+    onState: (state, reason) => {
+      if (state === "listening") logger.info("notifications arrive", { reason });
+      else logger.warn("notifications do not arrive, polling goes on", { state, reason });
+    },
+  });
+}
+
+function readiness(syncAgeMs: number, wake: Wake | null): Readiness {
+  if (syncAgeMs >= ttlMs) return { ready: false, reason: "the change log was not read within CACHE_TTL_MS" };
+  if (wake?.misconfigured()) {
+    const reason = "LISTEN is accepted but nothing arrives: set LISTEN_DATABASE_URL to the server itself, not a pooler";
+    return { ready: false, reason };
+  }
+  return { ready: true };
+}
+
+/** UUIDv7 (RFC 9562 section 5.7) with a counter, so that the ids of one process sort in the order of its clicks. */
+function createClickIds(): (at: number) => string {
+  let seq = 0;
+  return (at) => {
+    seq = (seq + 1) >>> 0;
+    return uuidV7({ msecs: at, seq });
+  };
+}
+
+/** During an outage each request would log the same line; one in ten seconds tells as much. */
+function createRareWarning(log: Logger): (message: string, error?: unknown) => void {
+  const last = new Map<string, number>();
+  return (message, error) => {
+    const at = performance.now();
+    if (at - (last.get(message) ?? Number.NEGATIVE_INFINITY) < 10_000) return;
+    last.set(message, at);
+    log.warn(message, error === undefined ? {} : { error });
+  };
+}

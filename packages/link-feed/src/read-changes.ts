@@ -1,0 +1,56 @@
+import type { Database } from "@linkfence/db";
+import type { Change, Page } from "./cursor.ts";
+
+/**
+ * Rows in one read at the most. Two thousand rows are a batch revocation of the largest size twice over, and about
+ * 100 kB on the wire.
+ */
+export const PAGE_LIMIT = 2000;
+
+export type Renewal = { appliedSeq: number; epoch: string };
+
+export type SyncRequest = {
+  instance: string;
+  /** See `readFrom`. */
+  from: number | null;
+  /** Present: record how far the instance has come, and count a renewal. */
+  renewal: Renewal | null;
+};
+
+/** `registered` is false when the instance's row is gone: whatever it cached was fenced without it. */
+export type SyncAnswer = { registered: boolean; page: Page };
+
+type SyncRow = {
+  registered: boolean;
+  epoch: string;
+  head: number;
+  seqs: number[] | null;
+  codes: string[] | null;
+  versions: number[] | null;
+};
+
+/**
+ * One catch-up read, which is one statement and one transaction: it resolves after its commit.
+ * @throws the database's error, or `DeadlineExceeded`; 55000 on a standby, which can renew nobody
+ */
+export async function readChanges(database: Database, request: SyncRequest): Promise<SyncAnswer> {
+  const { instance, from, renewal } = request;
+  const [row] = await database.run<SyncRow[]>(
+    (sql) => sql<SyncRow[]>`
+      SELECT registered, epoch, head, seqs, codes, versions
+        FROM sync_instance(${instance}::uuid, ${from}::bigint, ${PAGE_LIMIT}, ${renewal !== null},
+                           ${renewal?.appliedSeq ?? 0}::bigint, ${renewal?.epoch ?? ""})`,
+  );
+  if (!row) throw new Error("sync_instance answered no row");
+  const { registered, epoch, head } = row;
+  return { registered, page: { epoch, head, changes: zipChanges(row), limit: PAGE_LIMIT } };
+}
+
+function zipChanges({ seqs, codes, versions }: SyncRow): Change[] {
+  return (seqs ?? []).map((seq, index) => {
+    const code = codes?.[index];
+    const version = versions?.[index];
+    if (code === undefined || version === undefined) throw new Error("sync_instance answered arrays of unequal length");
+    return { seq: Number(seq), code, version: Number(version) };
+  });
+}

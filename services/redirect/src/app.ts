@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import express, { type Express, type NextFunction, type Request, type Response } from "express";
+import { resolve } from "./domain/entry.ts";
+import { askedFor } from "./domain/path.ts";
+import { sendGone, sendNotFound, sendPreview, sendUnavailable } from "./http/answers.ts";
+import type { HotPath } from "./http/hot-path.ts";
+
+/** Crawlers are asked to stay away: each request of theirs would be one more click that nobody made. */
+const ROBOTS = "User-agent: *\nDisallow: /\n";
+
+export type AppDeps = {
+  hotPath: Pick<HotPath, "serve" | "readThrough">;
+  /** Told about an error that no handler expected. */
+  onError: (error: unknown) => void;
+};
+
+/** Everything that is not plainly a link: previews, escaped codes, the two files that browsers and crawlers ask for. */
+export function createApp({ hotPath, onError }: AppDeps): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+
+  async function preview(request: IncomingMessage, response: ServerResponse, code: string): Promise<void> {
+    const found = await hotPath.readThrough(code).catch(() => null);
+    if (response.destroyed) return;
+    if (!found) return sendUnavailable(request, response);
+    const outcome = resolve(found.entry, found.at.mono);
+    if (outcome === "redirect") sendPreview(request, response, found.entry.target);
+    else if (outcome === "gone") sendGone(request, response);
+    else sendNotFound(request, response);
+  }
+
+  app.use(async (request: Request, response: Response) => {
+    const asked = askedFor(request.url);
+    if (asked.kind === "code") hotPath.serve(request, response, asked.code);
+    else if (asked.kind === "preview") await preview(request, response, asked.code);
+    else if (asked.kind === "file" && asked.name === "robots.txt") {
+      response.set({ "Cache-Control": "no-store", "Content-Type": "text/plain; charset=utf-8" }).end(ROBOTS);
+    } else sendNotFound(request, response);
+  });
+  // Express knows an error handler by its four parameters.
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
+    onError(error);
+    if (!response.headersSent) sendUnavailable(request, response);
+    else response.destroy();
+  });
+  return app;
+}

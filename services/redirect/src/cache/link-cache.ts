@@ -1,0 +1,53 @@
+// Bounded memory of links. Known links and unknown codes are kept apart, so that somebody who guesses codes cannot
+// push out links that are followed.
+import { LRUCache } from "lru-cache";
+import type { Entry } from "../domain/entry.ts";
+
+/** Unknown codes live for a second or so; this many remembered ones cover 60,000 guesses a second. */
+const UNKNOWN_MAX = 65_536;
+/** Versions matter only to loads that are under way; a load lives for a query's deadline. */
+const VERSIONS_MAX = 65_536;
+/** What an entry occupies beside its texts: object, header block, map slot (measured: 500 to 600 bytes). */
+const ENTRY_OVERHEAD_BYTES = 600;
+
+export type LinkCache = ReturnType<typeof createLinkCache>;
+
+/** Creates the cache; both bounds hold at once. */
+export function createLinkCache({ maxEntries, maxBytes }: { maxEntries: number; maxBytes: number }) {
+  const known = new LRUCache<string, Entry>({
+    max: maxEntries,
+    maxSize: maxBytes,
+    sizeCalculation: (entry) => ENTRY_OVERHEAD_BYTES + entry.code.length + entry.target.length,
+  });
+  const unknown = new LRUCache<string, Entry>({ max: UNKNOWN_MAX });
+  const versions = new LRUCache<string, number>({ max: VERSIONS_MAX });
+
+  return {
+    get: (code: string): Entry | undefined => known.get(code) ?? unknown.get(code),
+    /** Keeps an answer. Returns false, and keeps nothing, when a newer version of the link is known to exist. */
+    put(entry: Entry): boolean {
+      if (entry.version < (versions.get(entry.code) ?? 0)) return false;
+      if (entry.kind === "unknown") {
+        unknown.set(entry.code, entry);
+      } else {
+        unknown.delete(entry.code);
+        known.set(entry.code, entry);
+      }
+      return true;
+    },
+    /** A link has reached `version`: what was kept of it is gone, and nothing older comes in again. */
+    invalidate(code: string, version: number): void {
+      known.delete(code);
+      unknown.delete(code);
+      versions.set(code, Math.max(version, versions.get(code) ?? 0));
+    },
+    forgetUnknown: () => unknown.clear(),
+    /** Forgets everything, versions too: after a failover that lost changes, the truth may be older than they are. */
+    clear(): void {
+      known.clear();
+      unknown.clear();
+      versions.clear();
+    },
+    stats: () => ({ entries: known.size, bytes: known.calculatedSize, unknown: unknown.size }),
+  };
+}

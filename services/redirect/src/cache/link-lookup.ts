@@ -1,0 +1,75 @@
+// What the handlers ask and what the feed drives. Each function below runs in one synchronous turn, so a request sees
+// either all of a change or nothing of it.
+import type { Change } from "@linkfence/link-feed";
+import type { Entry, Moment } from "../domain/entry.ts";
+import { isAgeing, isServable, isWithin } from "./freshness.ts";
+import type { LinkCache } from "./link-cache.ts";
+import type { Loader } from "./loader.ts";
+
+export type LinkLookup = ReturnType<typeof createLinkLookup>;
+
+export type LookupOptions = {
+  cache: LinkCache;
+  loader: Loader;
+  ttlMs: number;
+  /** False where neither notifications nor polls are on: then the age of an entry alone bounds its use. */
+  followsFeed: boolean;
+};
+
+export function createLinkLookup({ cache, loader, ttlMs, followsFeed }: LookupOptions) {
+  const never: Moment = { mono: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
+  const counts = { hits: 0, misses: 0, stale: 0, refreshes: 0 };
+  let syncedAt: Moment = never;
+
+  function refresh(entry: Entry): void {
+    entry.refreshing = true;
+    counts.refreshes += 1;
+    // Whoever asks next after a failure tries again; the entry serves until its own end.
+    loader.load(entry.code).catch(() => {
+      entry.refreshing = false;
+    });
+  }
+
+  return {
+    /** The entry to answer with from memory at this instant, or undefined: then `load`. */
+    find(code: string, mono: number, wall: number): Entry | undefined {
+      const entry = cache.get(code);
+      if (entry === undefined) {
+        counts.misses += 1;
+        return undefined;
+      }
+      if (!isServable(entry, mono, wall, followsFeed ? syncedAt : null)) {
+        counts.stale += 1;
+        return undefined;
+      }
+      counts.hits += 1;
+      if (!entry.refreshing && entry.kind !== "unknown" && isAgeing(entry, mono)) refresh(entry);
+      return entry;
+    },
+    load: loader.load,
+    /** Says whether the answer of a load is still young enough to be given: its reader may have been stopped for long. */
+    isYoung: (entry: Entry, mono: number, wall: number) => isWithin(entry.loadedAt, mono, wall, ttlMs),
+    apply(changes: readonly Change[]): void {
+      for (const { code, version } of changes) {
+        cache.invalidate(code, version);
+        loader.detach(code);
+      }
+    },
+    flush(): void {
+      syncedAt = never;
+      cache.clear();
+      loader.detachAll();
+    },
+    /** A code may have come into being: nobody is told "no such code" from memory, or from a read that is under way. */
+    forgetUnknown(): void {
+      cache.forgetUnknown();
+      loader.distrustUnknown();
+    },
+    synced(moment: Moment): void {
+      syncedAt = moment;
+    },
+    /** Milliseconds since the last complete sync by the stricter clock; infinite before the first. */
+    syncAge: (mono: number, wall: number) => Math.max(mono - syncedAt.mono, wall - syncedAt.wall),
+    stats: () => ({ ...counts, ...cache.stats(), ...loader.stats() }),
+  };
+}

@@ -1,0 +1,93 @@
+// Reads links on a miss, one read for all who ask for a code at the same time, with the two limits that keep this safe:
+// nobody joins a read that began before a change was applied, and such a read is answered to those who asked before
+// the change, but never kept.
+import { type Entry, type LinkRow, type Moment, makeEntry } from "../domain/entry.ts";
+import { isWithin } from "./freshness.ts";
+import type { LinkCache } from "./link-cache.ts";
+
+/** Lives are shortened by up to this part, at random, so that entries loaded together do not end together. */
+const TTL_JITTER = 0.1;
+
+export class StaleRead extends Error {
+  constructor() {
+    super("the database answered with a version older than one already known");
+    this.name = "StaleRead";
+  }
+}
+
+export type LoaderOptions = {
+  cache: LinkCache;
+  readLink: (code: string) => Promise<LinkRow | null>;
+  ttlMs: number;
+  negativeTtlMs: number;
+  now: () => Moment;
+  random: () => number;
+};
+
+/** `dirty`: keep nothing of it. `unknownDirty`: nobody may join it any more, nor is a "no such code" kept. */
+type Load = { startedAt: Moment; dirty: boolean; unknownDirty: boolean; answer: Promise<Entry> };
+
+export type Loader = ReturnType<typeof createLoader>;
+
+/** Creates the loader. Reads are bounded in number and time by `readLink`, whose errors it passes on and never keeps. */
+export function createLoader(options: LoaderOptions) {
+  const { cache, readLink, ttlMs, negativeTtlMs, now, random } = options;
+  const underWay = new Map<string, Load>();
+  const counts = { loads: 0, joined: 0, failures: 0, fillsRefused: 0 };
+
+  function start(code: string): Load {
+    const marks = { startedAt: now(), dirty: false, unknownDirty: false };
+    const load: Load = Object.assign(marks, { answer: fill(code, marks).finally(() => leave(code, marks)) });
+    underWay.set(code, load);
+    counts.loads += 1;
+    return load;
+  }
+
+  function leave(code: string, marks: object): void {
+    if (underWay.get(code) === marks) underWay.delete(code);
+  }
+
+  async function fill(code: string, marks: Omit<Load, "answer">): Promise<Entry> {
+    const row = await readLink(code).catch((error: unknown) => {
+      counts.failures += 1;
+      throw error;
+    });
+    const life = row === null ? negativeTtlMs : ttlMs * (1 - random() * TTL_JITTER);
+    const entry = makeEntry(code, row, { loadedAt: marks.startedAt, ttlMs: life });
+    if (row === null && marks.unknownDirty) return entry;
+    if (!marks.dirty && cache.put(entry)) return entry;
+    counts.fillsRefused += 1;
+    if (marks.dirty) return entry;
+    throw new StaleRead();
+  }
+
+  function detach(code: string): void {
+    const load = underWay.get(code);
+    if (!load) return;
+    load.dirty = true;
+    underWay.delete(code);
+  }
+
+  return {
+    /** Asks for a code. The answer was read after every change that is applied at the time of the call. */
+    load(code: string): Promise<Entry> {
+      const running = underWay.get(code);
+      const { mono, wall } = now();
+      if (running && !running.unknownDirty && isWithin(running.startedAt, mono, wall, ttlMs)) {
+        counts.joined += 1;
+        return running.answer;
+      }
+      detach(code);
+      return start(code).answer;
+    },
+    detach,
+    detachAll(): void {
+      for (const code of [...underWay.keys()]) detach(code);
+    },
+    /** A code may have come into being since the reads under way began. */
+    distrustUnknown(): void {
+      for (const load of underWay.values()) load.unknownDirty = true;
+    },
+    stats: () => ({ ...counts, underWay: underWay.size }),
+  };
+}

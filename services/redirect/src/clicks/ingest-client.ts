@@ -1,0 +1,66 @@
+import { type Click, ClickBatchResult } from "@linkfence/contracts";
+import { createValidator } from "@linkfence/service-shell";
+import type { SendResult } from "./click-sender.ts";
+
+/** The ingest answers after its commit, and gives a batch back after 5 s at the latest; then this is long enough. */
+const DEADLINE_MS = 8000;
+/** An honest answer has four small numbers. */
+const ANSWER_MAX_BYTES = 65_536;
+
+/**
+ * Creates the function that sends one batch to the ingest.
+ * @param baseUrl the ingest's URL
+ * @param sender name under which the ingest's log speaks of this process
+ */
+export function createIngestClient(baseUrl: string, sender: string) {
+  const url = new URL("/v1/clicks", baseUrl);
+  const checkResult = createValidator(ClickBatchResult);
+
+  return async (clicks: readonly Click[], signal: AbortSignal): Promise<SendResult> => {
+    try {
+      const response = await fetch(url, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ sender, clicks }),
+        redirect: "error",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+      });
+      const text = await readBounded(response);
+      if (response.status === 200) return { kind: "stored", result: readResult(text, clicks.length) };
+      const kind = isFinal(response.status) ? "refused" : "failed";
+      return { kind, reason: `the ingest answered ${response.status}` };
+    } catch (error) {
+      return { kind: "failed", reason: describe(error) };
+    }
+  };
+
+  /** Whatever is not exactly an account of this batch is as good as no answer: the batch is sent again. */
+  function readResult(text: string, sent: number): ClickBatchResult {
+    const result = checkResult(JSON.parse(text));
+    const { received, inserted, duplicate, refused } = result;
+    if (received !== sent || inserted + duplicate + refused !== sent) throw new Error("the ingest's account is wrong");
+    return result;
+  }
+}
+
+/** The batch itself is at fault: too large, or of a shape this ingest does not know. Everything else may pass. */
+function isFinal(status: number): boolean {
+  return status === 400 || status === 413 || status === 415 || status === 422;
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > ANSWER_MAX_BYTES) throw new Error("the ingest's answer is too long");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** `fetch` hides the reason in `cause`. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}

@@ -1,0 +1,110 @@
+// The handler in front of everything. A hit is answered in the turn in which it arrives: no await, no timer, and no
+// clock but the two that the freshness rule reads. What is not plainly a link goes to the Express app.
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { LinkLookup } from "../cache/link-lookup.ts";
+import type { ClickRing } from "../clicks/click-ring.ts";
+import { type Entry, type Moment, type Outcome, resolve } from "../domain/entry.ts";
+import { codeInUrl } from "../domain/path.ts";
+import { sendBadRequest, sendGone, sendMethodNotAllowed, sendNotFound, sendUnavailable } from "./answers.ts";
+
+/** A read that was answered too late to be used is repeated once; after that the visitor is told to try again. */
+const READS = 2;
+
+export type HotPathDeps = {
+  lookup: LinkLookup;
+  ring: ClickRing;
+  now: () => Moment;
+  /** Tell the age of the entry that a redirect rests on. */
+  debugEntryAge: boolean;
+  /** Told about a load that failed. */
+  onLoadError: (error: unknown) => void;
+};
+
+export type Answered = Outcome | "unavailable" | "method-not-allowed" | "bad-request";
+export type HotPath = ReturnType<typeof createHotPath>;
+
+/** Creates the handler of links. `handle` is the server's listener in front of `app`. */
+export function createHotPath(deps: HotPathDeps) {
+  const { lookup, ring, now, debugEntryAge, onLoadError } = deps;
+  const counts: Record<Answered, number> = {
+    redirect: 0,
+    gone: 0,
+    "not-found": 0,
+    unavailable: 0,
+    "method-not-allowed": 0,
+    "bad-request": 0,
+  };
+
+  function answer(request: IncomingMessage, response: ServerResponse, entry: Entry, { mono, wall }: Moment): void {
+    const outcome = resolve(entry, mono);
+    counts[outcome] += 1;
+    if (outcome === "gone") sendGone(request, response);
+    else if (outcome === "not-found") sendNotFound(request, response);
+    else {
+      response.writeHead(302, debugEntryAge ? withAge(entry, mono) : entry.headers);
+      response.end();
+      if (request.method === "GET") ring.push(entry, wall, request.headers.referer, request.headers["user-agent"]);
+    }
+  }
+
+  /** The entry for a code, read from the database, young enough to be used at the instant it is returned. */
+  async function readThrough(code: string): Promise<{ entry: Entry; at: Moment } | null> {
+    for (let read = 0; read < READS; read += 1) {
+      const entry = await lookup.load(code);
+      const at = now();
+      if (lookup.isYoung(entry, at.mono, at.wall)) return { entry, at };
+    }
+    return null;
+  }
+
+  async function answerFromDatabase(request: IncomingMessage, response: ServerResponse, code: string): Promise<void> {
+    const found = await readThrough(code).catch((error: unknown) => {
+      onLoadError(error);
+      return null;
+    });
+    if (response.destroyed) return;
+    if (found) answer(request, response, found.entry, found.at);
+    else {
+      counts.unavailable += 1;
+      sendUnavailable(request, response);
+    }
+  }
+
+  /** Answers a request for a link. */
+  function serve(request: IncomingMessage, response: ServerResponse, code: string): void {
+    const at = now();
+    const entry = lookup.find(code, at.mono, at.wall);
+    if (entry) answer(request, response, entry, at);
+    else void answerFromDatabase(request, response, code);
+  }
+
+  /** The method is judged before anything is looked up, so that it tells nothing about which links exist. */
+  function handle(app: RequestListener): RequestListener {
+    return (request, response) => {
+      const { method, url = "" } = request;
+      if (method !== "GET" && method !== "HEAD") {
+        counts["method-not-allowed"] += 1;
+        sendMethodNotAllowed(request, response);
+        return;
+      }
+      const code = codeInUrl(url);
+      if (code !== null && request.headers.host !== undefined) serve(request, response, code);
+      else if (url.startsWith("/") && hasHost(request)) app(request, response);
+      else {
+        counts["bad-request"] += 1;
+        sendBadRequest(request, response);
+      }
+    };
+  }
+
+  return { handle, serve, readThrough, counts: () => ({ ...counts }) };
+}
+
+function withAge(entry: Entry, mono: number): Record<string, string> {
+  return { ...entry.headers, "X-Entry-Age-Ms": (mono - entry.loadedAt.mono).toFixed(3) };
+}
+
+/** HTTP/1.0 knows no Host; from 1.1 on a request without one is refused (RFC 9112 section 3.2). */
+function hasHost(request: IncomingMessage): boolean {
+  return request.headers.host !== undefined || request.httpVersion === "1.0";
+}
