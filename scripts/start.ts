@@ -1,1 +1,133 @@
-export {};
+// The one command: an embedded PostgreSQL, its migrations, the first admin key, the three services; and all of it down
+// again, in the opposite order, on a signal or when any part of it dies.
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { migrate } from "@linkfence/db";
+import { type LocalPostgres, LocalPostgresError, startLocalPostgres } from "@linkfence/local-postgres";
+import { ConfigError, redact } from "@linkfence/service-shell";
+import { ensureAdminKey } from "./start/admin-key.ts";
+import { banner } from "./start/banner.ts";
+import { type Child, type ChildExit, startChild } from "./start/child.ts";
+import { findTakenPorts } from "./start/ports.ts";
+import { planStart, type StartPlan } from "./start/settings.ts";
+
+const HELP = `Starts linkfence: an embedded PostgreSQL, the redirect, write and click-ingest services.
+
+Usage: npm start
+
+Environment, all of it optional (README.md lists the rest):
+  LINKFENCE_DATA_DIR   where data is kept                         .data
+  LINKFENCE_PORT_BASE  first port: redirects +0, admin API +1     7000
+  LINKFENCE_REDIRECTS  number of redirect processes               1
+  DATABASE_URL, STATS_DATABASE_URL   use these servers instead of the embedded one
+  PUBLIC_BASE_URL      prefix of short URLs                       the redirect's own URL
+
+Ctrl-C or SIGTERM stops all of it; a second one stops it at once.
+`;
+/** sysexits.h: EX_USAGE and EX_CONFIG. */
+const EXIT = { failed: 1, usage: 64, config: 78 };
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const complain = (line: string) => process.stderr.write(`linkfence: ${redact(line)}\n`);
+
+const children: Child[] = [];
+let postgres: LocalPostgres | null = null;
+let stopping: Promise<void> | null = null;
+
+/** Stops what runs, in the opposite order of its start: the redirects hand their last clicks to an ingest that still lives. */
+async function stopEverything(): Promise<void> {
+  for (const child of [...children].reverse()) {
+    const { code, signal } = await child.stop();
+    if (code !== 0) complain(`${child.name} ended with ${signal ?? `status ${code}`}`);
+  }
+  await postgres?.stop();
+}
+
+function stop(why: string, status: number): Promise<void> {
+  stopping ??= (async () => {
+    say(`linkfence: ${why}, stopping`);
+    await stopEverything().catch((error: unknown) => complain(`stopping: ${describe(error)}`));
+    say("linkfence: stopped");
+    process.exit(status);
+  })();
+  return stopping;
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  if (stopping === null) {
+    void stop(signal, 0);
+    return;
+  }
+  complain(`${signal} again, stopping at once`);
+  for (const child of children) child.kill();
+}
+
+async function startDatabases(plan: StartPlan): Promise<Record<"DATABASE_URL" | "STATS_DATABASE_URL", string>> {
+  const { DATABASE_URL, STATS_DATABASE_URL } = plan.config;
+  if (DATABASE_URL === undefined || STATS_DATABASE_URL === undefined) {
+    postgres = await startLocalPostgres({
+      dataDir: join(plan.dataDir, "postgres"),
+      databases: ["linkfence", "linkfence_stats"],
+      logger: { info: say, warn: complain, error: complain },
+    });
+    void postgres.exited.then(() => stop("the embedded PostgreSQL ended", EXIT.failed));
+  }
+  const main = DATABASE_URL ?? postgres?.url("linkfence") ?? "";
+  const stats = STATS_DATABASE_URL ?? postgres?.url("linkfence_stats") ?? "";
+  for (const [url, name] of [
+    [main, "main"],
+    [stats, "stats"],
+  ] as const) {
+    const done = await migrate(url, name);
+    if (done.length > 0) say(`linkfence: ${name} database: ran ${done.join(", ")}`);
+  }
+  return { DATABASE_URL: main, STATS_DATABASE_URL: stats };
+}
+
+async function startServices(plan: StartPlan, databases: Record<string, string>): Promise<void> {
+  for (const service of plan.services) {
+    if (stopping) return;
+    const child = startChild(service, databases, (line) => say(`[${service.name}] ${line}`));
+    children.push(child);
+    void child.exited.then(onChildExit);
+    await child.waitUntilReady();
+  }
+}
+
+function onChildExit({ name, code, signal }: ChildExit): void {
+  if (stopping) return;
+  complain(`${name} ended with ${signal ?? `status ${code}`}: its last lines above say why`);
+  void stop(`${name} is gone`, EXIT.failed);
+}
+
+async function main(): Promise<void> {
+  const plan = planStart(process.env);
+  const taken = await findTakenPorts(plan.services.flatMap(({ port, opsPort }) => [port, opsPort]));
+  if (taken.length > 0)
+    throw new Error(`port ${taken.join(", ")} is taken: stop what listens there, or set LINKFENCE_PORT_BASE`);
+  await mkdir(plan.dataDir, { recursive: true });
+  const databases = await startDatabases(plan);
+  const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
+  await startServices(plan, databases);
+  if (!stopping) say(banner(plan, key));
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+if (process.argv.includes("--help")) {
+  say(HELP);
+} else if (process.argv.length > 2) {
+  complain(`unknown argument ${process.argv[2]}\n\n${HELP}`);
+  process.exitCode = EXIT.usage;
+} else {
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal).on("SIGHUP", onSignal);
+  try {
+    await main();
+  } catch (error) {
+    complain(describe(error));
+    const refused = error instanceof ConfigError || error instanceof LocalPostgresError;
+    await stop("cannot start", refused ? EXIT.config : EXIT.failed);
+  }
+}

@@ -1,13 +1,17 @@
 // The pool every service talks through. Its promise: a call ends within its deadline, whatever the server does.
 // `postgres` has no deadline of its own, and a cancelled query still occupies its connection until the server answers.
 // So at the deadline the caller is told, the query is cancelled, and where even that brings no answer within
-// CANCEL_GRACE_MS the whole pool is replaced and its sockets are destroyed.
+// CANCEL_GRACE_MS the whole pool is replaced and its sockets are destroyed. A pool that has answered nobody since the
+// call began is replaced too: the driver loses a connection for good when the query that opens it is cancelled.
 import postgres from "postgres";
-import { DeadlineExceeded, isConnectionLoss, PoolOverloaded, wasNeverSent } from "./errors.ts";
+import { DeadlineExceeded, isConnectionLoss, isServerError, PoolOverloaded, wasNeverSent } from "./errors.ts";
 import { createSocketSet, type Endpoint } from "./sockets.ts";
 
 /** A round trip to a server that is alive takes milliseconds; half a second without an answer means it is not. */
 const CANCEL_GRACE_MS = 500;
+
+/** Seconds between attempts to connect. The driver's own wait grows to 20 s, far beyond the deadline of a call. */
+const RECONNECT_MAX_SECONDS = 0.5;
 
 /** Once for a connection that was lost, and once for the echo of that loss (see `wasNeverSent`). */
 const ATTEMPTS = 3;
@@ -64,6 +68,7 @@ export function createDatabase(options: DatabaseOptions) {
       // Ten minutes: connections move to a new primary or a new pooler some time, without costing anything.
       max_lifetime: 600,
       keep_alive: 10,
+      backoff: (failures: number) => Math.min(RECONNECT_MAX_SECONDS, failures * 0.05),
       onnotice: () => {},
       onclose: () => {
         counts.connectionsLost += 1;
@@ -74,15 +79,16 @@ export function createDatabase(options: DatabaseOptions) {
       socket: sockets.connectNext,
     };
     const sql = postgres<{ bigint: typeof bigint }>(url, settings) as unknown as Sql;
-    return { sql, sockets };
+    return { sql, sockets, answeredAt: 0 };
   }
 
-  function replacePool(stuck: typeof pool): void {
+  /** What still runs in a pool that may only be slow has as long as any call to end. */
+  function replacePool(stuck: typeof pool, runningMs: number): void {
     if (stuck !== pool || closing) return;
     counts.poolsReplaced += 1;
     onWarning("the database neither answered nor cancelled a query: all its connections are replaced");
     pool = openPool();
-    void destroyPool(stuck);
+    void destroyPool(stuck, runningMs);
   }
 
   /** Runs one call under its deadline. `start` gets the pool and returns the query whose result counts. */
@@ -93,27 +99,33 @@ export function createDatabase(options: DatabaseOptions) {
     }
     pending += 1;
     const used = pool;
+    const startedAt = performance.now();
     const query = start(used);
     return new Promise<T>((resolve, reject) => {
-      let grace: NodeJS.Timeout | undefined;
+      let settled = false;
+      const judgePool = () => {
+        if (!settled) replacePool(used, 0);
+        else if (used.answeredAt < startedAt) replacePool(used, queryTimeoutMs);
+      };
       const deadline = setTimeout(() => {
         counts.deadlines += 1;
         reject(new DeadlineExceeded(timeoutMs));
-        grace = setTimeout(() => replacePool(used), CANCEL_GRACE_MS);
+        setTimeout(judgePool, CANCEL_GRACE_MS);
         Promise.resolve(query.cancel?.()).catch(() => {});
       }, timeoutMs);
-      const settle = () => {
+      const settle = (answered: boolean) => {
         pending -= 1;
+        settled = true;
+        if (answered) used.answeredAt = performance.now();
         clearTimeout(deadline);
-        clearTimeout(grace);
       };
       query.then(
         (value) => {
-          settle();
+          settle(true);
           resolve(value);
         },
         (error: unknown) => {
-          settle();
+          settle(isServerError(error));
           reject(error);
         },
       );
@@ -174,8 +186,10 @@ function startQuery<T>(query: Cancellable<T>): Cancellable<T> {
   return query;
 }
 
-async function destroyPool(pool: { sql: Sql; sockets: ReturnType<typeof createSocketSet> }): Promise<void> {
-  await pool.sql.end({ timeout: 0 }).catch(() => {});
+type Sockets = ReturnType<typeof createSocketSet>;
+
+async function destroyPool(pool: { sql: Sql; sockets: Sockets }, runningMs: number): Promise<void> {
+  await pool.sql.end({ timeout: runningMs / 1000 }).catch(() => {});
   pool.sockets.destroyAll();
 }
 

@@ -73,6 +73,11 @@ export function wasNeverSent(error: unknown): boolean {
   return fatal && ["57P01", "57P02", "57P05"].includes(errorCode(error));
 }
 
+/** Says whether an error came from the server, which sends a severity with each (PostgreSQL manual, section 55.8). */
+export function isServerError(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "severity" in error;
+}
+
 /** The SQLSTATE or the driver's code of an error, or an empty text. */
 export function errorCode(error: unknown): string {
   if (typeof error !== "object" || error === null) return "";

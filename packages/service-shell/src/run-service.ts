@@ -33,6 +33,7 @@ export async function runService(
     }
     logger.info("stopped");
   });
+  stopWithParent();
   try {
     await start((undo) => undos.push(undo));
   } catch (error) {
@@ -42,6 +43,13 @@ export async function runService(
     for (const undo of undos.reverse()) await Promise.resolve(undo()).catch(() => {});
     process.exit(1);
   }
+}
+
+/** Started by the start command, a service ends when that command is gone, however it went: its channel closes then. */
+function stopWithParent(): void {
+  if (!process.channel) return;
+  process.channel.unref();
+  process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 }
 
 /** Reads a configuration, or ends the process with the list of faults on standard error and status 78. */

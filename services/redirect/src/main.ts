@@ -115,7 +115,7 @@ function startFollower(database: Database, lookup: LinkLookup, address: string):
     apply: lookup.apply,
     flush: (cause) => {
       lookup.flush();
-      logger.info("everything in memory was forgotten", { cause });
+      logger[cause === "started" ? "debug" : "warn"]("everything in memory was forgotten", { cause });
     },
     onSynced: lookup.synced,
     onTrouble: (error) => logger.warn("the change log cannot be read", { error }),
