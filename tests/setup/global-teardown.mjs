@@ -1,9 +1,5 @@
-import { rmSync } from "node:fs";
-
 export async function teardown() {
-  const { server, directory } = globalThis.linkfenceTests;
-  await server.stop();
-  rmSync(directory, { recursive: true, force: true });
+  await globalThis.linkfenceTestServer.stop();
 }
 
 export { teardown as default };

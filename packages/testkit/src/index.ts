@@ -1,4 +1,13 @@
 export { createTestDatabase, databaseUrl, type TestDatabase, terminateConnections, testServerUrl } from "./database.ts";
 export { type FaultMode, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+export {
+  createApiClient,
+  createHttpClient,
+  type HttpAnswer,
+  type HttpClient,
+  type HttpRequest,
+  mapConcurrently,
+} from "./http-client.ts";
 export { type Exit, type LogRecord, type RunningProcess, spawnProcess } from "./processes.ts";
 export { type RunningService, type ServiceName, startService } from "./services.ts";
+export { makeAdminKey, readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";

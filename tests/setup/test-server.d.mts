@@ -1,0 +1,1 @@
+export function startTestServer(settings: Record<string, string>): Promise<{ stop(): Promise<void> }>;
