@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 /** Tells which of some loopback ports somebody else listens on, by listening on each for a moment. */
 export async function findTakenPorts(ports: readonly number[]): Promise<number[]> {
   const taken = await Promise.all(ports.map(async (port) => ((await isFree(port)) ? [] : [port])));
-  return taken.flat();
+  return taken.flat().sort((a, b) => a - b);
 }
 
 function isFree(port: number): Promise<boolean> {

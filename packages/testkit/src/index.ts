@@ -1,5 +1,6 @@
 export { createTestDatabase, databaseUrl, type TestDatabase, terminateConnections, testServerUrl } from "./database.ts";
 export { type FaultMode, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
+export { findFreePorts } from "./free-ports.ts";
 export {
   createApiClient,
   createHttpClient,
@@ -8,6 +9,6 @@ export {
   type HttpRequest,
   mapConcurrently,
 } from "./http-client.ts";
-export { type Exit, type LogRecord, type RunningProcess, spawnProcess } from "./processes.ts";
+export { type Exit, type LogRecord, type RunningProcess, spawnProcess, watchProcess } from "./processes.ts";
 export { type RunningService, type ServiceName, startService } from "./services.ts";
 export { makeAdminKey, readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";

@@ -16,6 +16,8 @@ export type RunningProcess = {
   records(): LogRecord[];
   /** Resolves with the first record, past or to come, for which `matches` holds; rejects when the process ends first. */
   logged(matches: (record: LogRecord) => boolean, timeoutMs?: number): Promise<LogRecord>;
+  /** Resolves once the output contains `text`; rejects when the process ends first. */
+  printed(text: string, timeoutMs?: number): Promise<void>;
   /** Resolves when the process has ended and both its streams are drained. */
   exited: Promise<Exit>;
   kill(signal: NodeJS.Signals): void;
@@ -38,7 +40,8 @@ export function spawnProcess(entry: string, env: Record<string, string>, args: r
   return watchProcess(child);
 }
 
-function watchProcess(child: ChildProcess): RunningProcess {
+/** Watches a process that the test has started some other way, with both its output streams piped. */
+export function watchProcess(child: ChildProcess): RunningProcess {
   let output = "";
   const listeners = new Set<() => void>();
   const collect = (chunk: Buffer) => {
@@ -50,7 +53,8 @@ function watchProcess(child: ChildProcess): RunningProcess {
   const exited = new Promise<Exit>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
   const records = () => parseRecords(output);
 
-  function logged(matches: (record: LogRecord) => boolean, timeoutMs = EVENT_TIMEOUT_MS): Promise<LogRecord> {
+  /** Resolves with what `find` first finds, in what was written already or will be. */
+  function awaitOutput<T>(find: () => T | undefined, timeoutMs: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const finish = (act: () => void) => {
         listeners.delete(look);
@@ -58,13 +62,13 @@ function watchProcess(child: ChildProcess): RunningProcess {
         act();
       };
       const look = () => {
-        const found = records().find(matches);
-        if (found) finish(() => resolve(found));
+        const found = find();
+        if (found !== undefined) finish(() => resolve(found));
       };
       const fail = (why: string) => finish(() => reject(new Error(`${why}; its output was:\n${output}`)));
-      const timer = setTimeout(() => fail(`the expected record did not come within ${timeoutMs} ms`), timeoutMs);
+      const timer = setTimeout(() => fail(`the expected output did not come within ${timeoutMs} ms`), timeoutMs);
       listeners.add(look);
-      void exited.then(({ code, signal }) => fail(`the process ended (${code ?? signal}) before the expected record`));
+      void exited.then(({ code, signal }) => fail(`the process ended (${code ?? signal}) before the expected output`));
       look();
     });
   }
@@ -81,7 +85,10 @@ function watchProcess(child: ChildProcess): RunningProcess {
     pid: child.pid ?? -1,
     output: () => output,
     records,
-    logged,
+    logged: (matches, timeoutMs = EVENT_TIMEOUT_MS) => awaitOutput(() => records().find(matches), timeoutMs),
+    async printed(text, timeoutMs = EVENT_TIMEOUT_MS) {
+      await awaitOutput(() => (output.includes(text) ? true : undefined), timeoutMs);
+    },
     exited,
     kill: (signal) => void child.kill(signal),
     stop,

@@ -1,0 +1,89 @@
+// The house rules that no linter of ours knows: what stands at the top, who may import whom, how long a file may be.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "@jest/globals";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const MAX_LINES = 300;
+
+/** Lower levels never import higher ones; within a level nobody imports anybody. */
+const LEVELS = [
+  ["contracts", "local-postgres"],
+  ["db", "service-shell", "testkit"],
+  ["link-feed"],
+  ["write", "redirect", "click-ingest"],
+  ["scripts", "tests"],
+];
+const TEST_ONLY = new Set(["testkit"]);
+
+const TOP = new Set([
+  ...["package.json", "pnpm-workspace.yaml", "services", "packages", "infra", "scripts", "tests"],
+  ...["README.md", "LICENSE", "CHANGELOG.md", "pnpm-lock.yaml", ".ci"],
+  ...["biome.json", "jest.config.mjs", "knip.json", ".gitignore", ".gitattributes", ".editorconfig", ".dockerignore"],
+]);
+
+const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+  cwd: ROOT,
+  encoding: "utf8",
+})
+  .split("\n")
+  .filter((file) => file !== "");
+const sources = files.filter((file) => /\.m?ts$/.test(file));
+const manifests = files.filter((file) =>
+  /^(packages|services)\/[^/]+\/package\.json$|^(scripts|tests)\/package\.json$/.test(file),
+);
+
+type Manifest = { dependencies?: Record<string, string>; devDependencies?: Record<string, string> };
+const shortName = (path: string) => dirname(path).split("/").at(-1) ?? "";
+const own = (names: Record<string, string> = {}) =>
+  Object.keys(names).flatMap((name) => (name.startsWith("@linkfence/") ? [name.slice("@linkfence/".length)] : []));
+const levelOf = (name: string) => LEVELS.findIndex((level) => level.includes(name));
+
+describe("the layout", () => {
+  test("has nothing at the top but what belongs there", () => {
+    const top = new Set(files.map((file) => file.split("/", 1)[0] ?? ""));
+    expect([...top].filter((name) => !TOP.has(name))).toEqual([]);
+  });
+
+  test.each(manifests)("%s depends on lower levels only", (path) => {
+    const manifest = JSON.parse(readFileSync(join(ROOT, path), "utf8")) as Manifest;
+    const level = levelOf(shortName(path));
+    expect(level).toBeGreaterThanOrEqual(0);
+    const used = own(manifest.dependencies).filter((name) => levelOf(name) >= level);
+    const usedByTests = own(manifest.devDependencies).filter((name) => levelOf(name) >= level && !TEST_ONLY.has(name));
+    expect([...used, ...usedByTests]).toEqual([]);
+  });
+
+  test("no source reaches into another package by a path, but for the scripts, which read the services' settings", () => {
+    const crossing = sources.flatMap((file) => {
+      const home =
+        file.startsWith("services/") || file.startsWith("packages/")
+          ? file.split("/").slice(0, 2).join("/")
+          : file.split("/")[0];
+      const text = readFileSync(join(ROOT, file), "utf8");
+      return [...text.matchAll(/from "(\.[^"]+)"/g)].flatMap(([, path = ""]) => {
+        const target = relative(ROOT, resolve(ROOT, dirname(file), path))
+          .split(sep)
+          .join("/");
+        return target.startsWith(`${home}/`) || file.startsWith("scripts/") ? [] : [`${file} -> ${target}`];
+      });
+    });
+    expect(crossing).toEqual([]);
+  });
+
+  test("the scripts take nothing from a service but its settings", () => {
+    const reached = sources
+      .filter((file) => file.startsWith("scripts/"))
+      .flatMap((file) => [...readFileSync(join(ROOT, file), "utf8").matchAll(/from "(\.[^"]*services\/[^"]+)"/g)])
+      .map(([, path = ""]) => path);
+    expect(reached.length).toBeGreaterThan(0);
+    expect(reached.filter((path) => !path.endsWith("/src/config.ts"))).toEqual([]);
+  });
+
+  test("no file is longer than 300 lines", () => {
+    const long = sources.filter((file) => readFileSync(join(ROOT, file), "utf8").split("\n").length > MAX_LINES + 1);
+    expect(long).toEqual([]);
+  });
+});

@@ -1,0 +1,144 @@
+// The start command as a person uses it: from nothing to a followed and counted link, down again, and up on the same data.
+import { spawn } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import {
+  createApiClient,
+  createHttpClient,
+  findFreePorts,
+  type RunningProcess,
+  watchProcess,
+} from "@linkfence/testkit";
+
+const STARTER = ["--conditions=source", "--import", "tsx", "scripts/start.ts"];
+let directory: string;
+let base: number;
+const http = createHttpClient();
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "linkfence-start-"));
+  base = await findFreePorts(40);
+});
+afterAll(async () => {
+  http.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function start(env: Record<string, string> = {}): RunningProcess {
+  const { PATH = "", HOME = "" } = process.env;
+  const settings = { LINKFENCE_DATA_DIR: directory, LINKFENCE_PORT_BASE: String(base), LINKFENCE_REDIRECTS: "2" };
+  return watchProcess(
+    spawn(process.execPath, STARTER, { env: { PATH, HOME, ...settings, ...env }, stdio: ["ignore", "pipe", "pipe"] }),
+  );
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
+
+describe("the start command", () => {
+  test("brings everything up, prints the key once, serves on two redirects, and continues with the same data", async () => {
+    const first = start();
+    await first.printed("linkfence is ready.");
+    const keyFile = join(directory, "admin-key");
+    const key = (await readFile(keyFile, "utf8")).trim();
+    expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    await first.printed("Ctrl-C stops");
+    expect(first.output().split(key)).toHaveLength(2);
+
+    const api = createApiClient(http, `http://127.0.0.1:${base + 1}`, key);
+    const body = { target: "https://example.com/kept", alias: "kept" };
+    expect((await api("POST", "/v1/links", body)).status).toBe(201);
+    for (const port of [base, base + 20]) {
+      const answer = await http.send(`http://127.0.0.1:${port}`, "/kept");
+      expect([answer.status, answer.headers.location]).toEqual([302, "https://example.com/kept"]);
+    }
+    // Its last clicks are handed over while the services stop.
+    const exit = await first.stop();
+    expect(exit).toEqual({ code: 0, signal: null });
+    for (const offset of [0, 1, 2, 10, 11, 12, 20, 30]) expect(await listens(base + offset)).toBe(false);
+
+    const second = start();
+    await second.printed("linkfence is ready.");
+    expect(second.output()).not.toContain(key);
+    expect((await http.send(`http://127.0.0.1:${base}`, "/kept")).status).toBe(302);
+    let total = 0;
+    while (total < 3) total = (await api<{ total: number }>("GET", "/v1/links/kept/stats")).json.total;
+    expect(total).toBe(3);
+    expect((await api("POST", "/v1/links", body)).status).toBe(409);
+    expect((await second.stop()).code).toBe(0);
+  });
+
+  test("takes the rest down with a clear message when a service dies", async () => {
+    const starter = start();
+    await starter.printed("linkfence is ready.");
+    const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+    const children: number[] = [];
+    for (const pid of pids) {
+      const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+      if (status.includes(`PPid:\t${starter.pid}\n`)) children.push(Number(pid));
+    }
+    const commands = await Promise.all(children.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8")));
+    const write = children[commands.findIndex((command) => command.includes("services/write"))];
+    expect(write).toBeDefined();
+    process.kill(write ?? 0, "SIGKILL");
+    expect(await starter.exited).toEqual({ code: 1, signal: null });
+    expect(starter.output()).toContain("write ended with SIGKILL");
+    for (const pid of children) while (isAlive(pid)) await new Promise(setImmediate);
+    expect(children.length).toBeGreaterThan(4);
+  });
+
+  test("leaves no process behind when it is killed itself, and starts again on the same data", async () => {
+    const killed = start();
+    await killed.printed("linkfence is ready.");
+    killed.kill("SIGKILL");
+    await killed.exited;
+    for (const offset of [0, 1, 2, 20]) while (await listens(base + offset));
+    const again = start();
+    await again.printed("linkfence is ready.");
+    expect((await again.stop()).code).toBe(0);
+  });
+
+  test("refuses wrong settings of any service before it starts anything, all at once, and prints no secret", async () => {
+    const secret = "hunter2#x";
+    const starter = start({
+      LINKFENCE_REDIRECTS: "2",
+      CACHE_TTL_MS: "soon",
+      BATCH_MAX: "0",
+      TARGET_PRIVATE_HOSTS: "maybe",
+      LISTEN_DATABASE_URL: `postgres://u:${secret}@h/db`,
+    });
+    expect((await starter.exited).code).toBe(78);
+    for (const name of ["CACHE_TTL_MS", "BATCH_MAX", "TARGET_PRIVATE_HOSTS", "LISTEN_DATABASE_URL"])
+      expect(starter.output()).toContain(name);
+    expect(starter.output()).not.toContain(secret);
+  });
+
+  test("says which port is taken and what to do", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(base + 1, "127.0.0.1", resolve));
+    const starter = start();
+    expect((await starter.exited).code).toBe(1);
+    expect(starter.output()).toContain(`port ${base + 1} is taken`);
+    expect(starter.output()).toContain("LINKFENCE_PORT_BASE");
+    await new Promise((resolve) => other.close(resolve));
+  });
+});
