@@ -6,6 +6,7 @@ import winston from "winston";
 const FIELD_MAX = 2048;
 
 export type LogLevel = "error" | "warn" | "info" | "debug";
+type Fields = Record<string, unknown> | undefined;
 export type Logger = Record<LogLevel, (message: string, fields?: Record<string, unknown>) => void>;
 
 /** Keys of this product and passwords in URLs, wherever they turn up. */
@@ -23,20 +24,33 @@ export function redact(text: string): string {
 export function createLogger(service: string, level: LogLevel): Logger {
   const logger = winston.createLogger({
     level,
-    defaultMeta: { service },
-    format: winston.format.combine(winston.format.timestamp(), winston.format.printf(renderRecord)),
+    format: winston.format.combine(
+      winston.format.timestamp(),
+      winston.format.printf(({ timestamp, level: at, message, fields }) =>
+        renderRecord({
+          time: String(timestamp),
+          level: at,
+          service,
+          message: String(message),
+          fields: fields as Fields,
+        }),
+      ),
+    ),
     transports: [new winston.transports.Console()],
   });
   const write = (at: LogLevel) => (message: string, fields?: Record<string, unknown>) => {
-    logger.log(at, message, fields ? { fields: plainFields(fields) } : {});
+    logger.log(at, message, { fields });
   };
   return { error: write("error"), warn: write("warn"), info: write("info"), debug: write("debug") };
 }
 
-function renderRecord(info: winston.Logform.TransformableInfo): string {
-  const { timestamp, level, service, message, fields } = info;
-  const record = { time: timestamp, level, service, message: cut(String(message)), ...(fields as object | undefined) };
-  return escapeSeparators(JSON.stringify(record));
+export type LogEntry = { time: string; level: string; service: string; message: string; fields: Fields };
+
+/** Renders one record as one line of JSON, without its line break. */
+export function renderRecord({ time, level, service, message, fields }: LogEntry): string {
+  return escapeSeparators(
+    JSON.stringify({ time, level, service, message: cut(message), ...plainFields(fields ?? {}) }),
+  );
 }
 
 /** DEL, the C1 controls (NEL among them), and the line and paragraph separators: legal in JSON, line breaks to some. */

@@ -2,6 +2,9 @@ import { type FieldFault, Problem } from "@linkfence/contracts";
 import { Ajv, type ErrorObject } from "ajv";
 import type { Static, TSchema } from "typebox";
 
+/** An unknown field's name comes from the caller: as much of it as a person needs is repeated. */
+const NAME_MAX = 100;
+
 const ajv = new Ajv({ allErrors: false, strict: false });
 
 /**
@@ -22,17 +25,21 @@ function faultsOf(errors: readonly ErrorObject[], prefix: string): FieldFault[] 
   // A union reports each of its arms; the first complaint that is not about the union itself is the useful one.
   const error = errors.find(({ keyword }) => keyword !== "anyOf") ?? errors[0];
   if (!error) return [];
-  const inside = error.keyword === "additionalProperties" ? `/${String(error.params.additionalProperty)}` : "";
-  const missing = error.keyword === "required" ? `/${String(error.params.missingProperty)}` : "";
-  const path = `${error.instancePath}${inside}${missing}`
+  const parts = error.instancePath
     .split("/")
     .slice(1)
-    .map((part) => part.slice(0, 100).replaceAll("~1", "/").replaceAll("~0", "~"))
-    .reduce(
-      (path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : `${path}${path === "" ? "" : "."}${part}`),
-      prefix,
-    );
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+  // These two complain about the object and name the field beside it, unescaped.
+  const named: unknown = error.params.additionalProperty ?? error.params.missingProperty;
+  if (typeof named === "string") parts.push(named);
+  const path = parts.reduce((before, part) => appendPart(before, part.slice(0, NAME_MAX)), prefix);
   return [{ field: path === "" ? "body" : path, rule: error.keyword, detail: detailOf(error) }];
+}
+
+/** `links` and `3` make `links[3]`, and that with `target` makes `links[3].target`. */
+function appendPart(path: string, part: string): string {
+  if (/^\d+$/.test(part)) return `${path}[${part}]`;
+  return path === "" ? part : `${path}.${part}`;
 }
 
 function detailOf(error: ErrorObject): string {
