@@ -21,8 +21,9 @@ export type FollowOptions = {
   ttlMs: number;
   now: () => Moment;
   random: () => number;
-  /** Enters this process into the registry under a new id, committed on return, and returns the id. */
-  register: () => Promise<string>;
+  newInstanceId: () => string;
+  /** Enters this process into the registry under an id, committed on return. May be called again with the same id. */
+  register: (id: string) => Promise<void>;
   sync: (request: SyncRequest) => Promise<SyncAnswer>;
   /** Both run in one synchronous turn, before anything else can be answered. */
   apply: (changes: readonly Change[]) => void;
@@ -42,7 +43,8 @@ export function createFollower(options: FollowOptions) {
   const { ttlMs, now, random } = options;
   const counts = { syncs: 0, failures: 0, renewals: 0, applied: 0 };
   const flushes: Partial<Record<RestartCause, number>> = {};
-  let instance: string | null = null;
+  let instance = options.newInstanceId();
+  let registered = false;
   let position: Position | null = null;
   let acknowledged: { seq: number; atMono: number } | null = null;
   let head = 0;
@@ -57,7 +59,8 @@ export function createFollower(options: FollowOptions) {
   async function catchUp(): Promise<void> {
     for (let complete = false; !complete || renewalDue(now().mono); ) {
       if (stopped) return;
-      instance ??= await options.register();
+      if (!registered) await options.register(instance);
+      registered = true;
       const sentAt = now();
       readAtMono = sentAt.mono;
       const renewal = position && renewalDue(sentAt.mono) ? { appliedSeq: appliedSeq(), epoch: position.epoch } : null;
@@ -70,7 +73,8 @@ export function createFollower(options: FollowOptions) {
   /** Takes in one answer, in one synchronous turn. Returns whether everything committed before it is applied. */
   function accept(answer: SyncAnswer, sentAt: Moment, renewal: SyncRequest["renewal"]): boolean {
     if (!answer.registered) {
-      instance = null;
+      instance = options.newInstanceId();
+      registered = false;
       return restart("registration-lost");
     }
     const starting = position === null;
@@ -167,6 +171,7 @@ export function createFollower(options: FollowOptions) {
       rouse();
       await finished;
     },
+    /** The id under which this process is registered, or may be: an answer may have been lost. */
     instance: () => instance,
     stats: () => ({ ...counts, appliedSeq: appliedSeq(), head, lag: Math.max(0, head - appliedSeq()) }),
     flushes: () => ({ ...flushes }),

@@ -60,8 +60,7 @@ await runService(logger, async (onStop) => {
   const follower = startFollower(databases.feed, lookup, `${hostname()}:${server.port}`);
   onStop(async () => {
     await follower.stop();
-    const instance = follower.instance();
-    if (instance !== null) await deregisterInstance(databases.feed, instance);
+    await deregisterInstance(databases.feed, follower.instance());
   });
   const wake = config.LISTEN_ENABLED ? startWake(lookup, follower) : null;
   onStop(() => wake?.stop());
@@ -106,11 +105,8 @@ function startFollower(database: Database, lookup: LinkLookup, address: string):
     ttlMs,
     now,
     random,
-    register: async () => {
-      const id = randomUUID();
-      await registerInstance(database, { id, address, ttlMs, followsFeed });
-      return id;
-    },
+    newInstanceId: randomUUID,
+    register: (id) => registerInstance(database, { id, address, ttlMs, followsFeed }),
     sync: (request) => readChanges(database, request),
     apply: lookup.apply,
     flush: (cause) => {

@@ -29,7 +29,7 @@ CREATE TABLE settled_epoch (
 );
 INSERT INTO settled_epoch (epoch) VALUES (feed_epoch());
 
--- Enters a new redirect process. The bound on rows keeps a crash loop from filling the table and every wait with it.
+-- Enters a new redirect process; again with the same id, where the first answer was lost. The bound on rows keeps a crash loop from filling the table and every wait with it.
 CREATE FUNCTION register_instance(p_id uuid, p_address text, p_ttl_ms int, p_follows_feed boolean)
   RETURNS void
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
@@ -40,7 +40,8 @@ BEGIN
       USING ERRCODE = 'configuration_limit_exceeded';
   END IF;
   INSERT INTO redirect_instance (id, address, ttl_ms, follows_feed, epoch)
-    VALUES (p_id, p_address, p_ttl_ms, p_follows_feed, feed_epoch());
+    VALUES (p_id, p_address, p_ttl_ms, p_follows_feed, feed_epoch())
+    ON CONFLICT (id) DO NOTHING;
 END $$;
 
 CREATE FUNCTION deregister_instance(p_id uuid) RETURNS boolean

@@ -2,7 +2,7 @@ import type { Database } from "@linkfence/db";
 
 export type InstanceRegistration = { id: string; address: string; ttlMs: number; followsFeed: boolean };
 
-/** Enters a process into the registry; committed when it resolves. Throws the database's error. */
+/** Enters a process into the registry; committed when it resolves, and harmless to repeat. Throws the database's error. */
 export async function registerInstance(database: Database, registration: InstanceRegistration): Promise<void> {
   const { id, address, ttlMs, followsFeed } = registration;
   await database.run((sql) => sql`SELECT register_instance(${id}::uuid, ${address}, ${ttlMs}, ${followsFeed})`);
