@@ -15,7 +15,7 @@ export const Click = Type.Object(
   {
     id: Type.String({ pattern: "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$" }),
     code: Type.String({ pattern: "^[A-Za-z0-9_-]{3,32}$" }),
-    version: Type.Integer({ minimum: 1 }),
+    version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
     at: Type.Integer({ minimum: 0, maximum: 253_402_300_799_999 }),
     referrerHost: Type.Union([Type.String({ maxLength: REFERRER_HOST_MAX }), Type.Null()]),
     userAgent: Type.Union([Type.String({ maxLength: USER_AGENT_MAX }), Type.Null()]),

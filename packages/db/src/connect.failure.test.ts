@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createTestDatabase, startFaultProxy, type TestDatabase } from "@linkfence/testkit";
 import { createDatabase } from "./connect.ts";
@@ -42,6 +43,30 @@ describe("a database call", () => {
     expect(db.stats()).toMatchObject({ poolsReplaced: 1, deadlines: 3, pending: 0 });
     await db.close();
     await proxy.close();
+  });
+
+  test("that opens a connection slower than its deadline does not cost the pool that connection", async () => {
+    const target = Number(new URL(database.url).port);
+    // Between the deadline of the call (300 ms) and the driver's own for connecting (1 s).
+    const slow = createServer((client) => {
+      const server = connect(target, "127.0.0.1");
+      for (const socket of [client, server]) socket.on("error", () => {});
+      setTimeout(() => client.pipe(server).pipe(client), 600);
+    });
+    await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+    const url = new URL(database.url);
+    url.port = String((slow.address() as AddressInfo).port);
+    let onWarning: (message: string) => void = () => {};
+    const replaced = new Promise<void>((resolve) => {
+      onWarning = (message) => (message.includes("replaced") ? resolve() : undefined);
+    });
+    const db = open({ url: url.href, max: 1, onWarning });
+    await expect(db.run((sql) => sql`SELECT 1`)).rejects.toBeInstanceOf(DeadlineExceeded);
+    await replaced;
+    const [row] = await db.run((sql) => sql<{ one: number }[]>`SELECT 1 AS one`, 10_000);
+    expect(row?.one).toBe(1);
+    await db.close();
+    await new Promise((resolve) => slow.close(resolve));
   });
 
   test("is refused at once when too many are waiting", async () => {
@@ -107,6 +132,21 @@ describe("a database call", () => {
 });
 
 describe("without a server", () => {
+  test("the next attempt is never more than half a second away, however long the outage", async () => {
+    const proxy = await startFaultProxy(Number(new URL(database.url).port));
+    const db = open({ url: proxy.through(database.url), queryTimeoutMs: 5000 });
+    proxy.set("refuse");
+    // The driver's own wait is a second after five failures and twenty after eight.
+    for (let failures = 0; failures < 12; failures += 1) {
+      await expect(db.run((sql) => sql`SELECT 1`)).rejects.not.toBeInstanceOf(DeadlineExceeded);
+    }
+    proxy.set("pass");
+    expect(await db.run((sql) => sql`SELECT 1`)).toHaveLength(1);
+    expect(db.stats()).toMatchObject({ deadlines: 0, poolsReplaced: 0 });
+    await db.close();
+    await proxy.close();
+  });
+
   test("a call fails as unavailable, within its deadline", async () => {
     const db = open({ url: "postgres://u:p@127.0.0.1:1/db" });
     const error = await db.run((sql) => sql`SELECT 1`).catch((reason: unknown) => reason);

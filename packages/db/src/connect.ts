@@ -4,6 +4,7 @@
 // CANCEL_GRACE_MS the whole pool is replaced and its sockets are destroyed. A pool that has answered nobody since the
 // call began is replaced too: the driver loses a connection for good when the query that opens it is cancelled.
 import postgres from "postgres";
+import { createArrayTypes } from "./array-types.ts";
 import { DeadlineExceeded, isConnectionLoss, isServerError, PoolOverloaded, wasNeverSent } from "./errors.ts";
 import { createSocketSet, type Endpoint } from "./sockets.ts";
 
@@ -74,11 +75,12 @@ export function createDatabase(options: DatabaseOptions) {
         counts.connectionsLost += 1;
         if (!closing) onWarning("a database connection was closed");
       },
-      types: { bigint },
+      types: { bigint, ...createArrayTypes(bigint.parse) },
+      fetch_types: false,
       connection: { application_name: options.applicationName },
       socket: sockets.connectNext,
     };
-    const sql = postgres<{ bigint: typeof bigint }>(url, settings) as unknown as Sql;
+    const sql = postgres(url, settings) as unknown as Sql;
     return { sql, sockets, answeredAt: 0 };
   }
 
@@ -110,7 +112,7 @@ export function createDatabase(options: DatabaseOptions) {
       const deadline = setTimeout(() => {
         counts.deadlines += 1;
         reject(new DeadlineExceeded(timeoutMs));
-        setTimeout(judgePool, CANCEL_GRACE_MS);
+        setTimeout(judgePool, CANCEL_GRACE_MS).unref();
         Promise.resolve(query.cancel?.()).catch(() => {});
       }, timeoutMs);
       const settle = (answered: boolean) => {

@@ -1,0 +1,43 @@
+// Arrays, as parameters and in results. The driver can look the types up by itself when it connects, but an error in
+// that question has nobody to go to and ends the process: a server that closes connections as they open would stop a
+// service. So the types that the schemas use are stated here, and the driver asks nothing.
+import { parse } from "postgres-array";
+
+/**
+ * Renders a one-dimensional array literal (PostgreSQL manual, section 8.15.6). Every element is quoted, as one named
+ * NULL, or one with a comma, would otherwise be read as something else.
+ */
+export function arrayLiteral(values: readonly (string | number | null)[]): string {
+  return `{${values.map((value) => (value === null ? "NULL" : `"${escapeElement(String(value))}"`)).join(",")}}`;
+}
+
+function escapeElement(text: string): string {
+  return text.replace(/["\\]/g, "\\$&");
+}
+
+/** Object identifiers of array types (pg_type.dat in PostgreSQL's sources). */
+const OID = { int4: 1007, text: 1009, int8: 1016, uuid: 2951 };
+
+/** A parameter that is a text already is a literal, and stays as it is. */
+function arrayType<T>(oid: number, parseElement: (text: string) => T) {
+  return {
+    to: oid,
+    from: [oid],
+    serialize: (value: readonly (string | number | null)[] | string) =>
+      typeof value === "string" ? value : arrayLiteral(value),
+    parse: (text: string) => parse(text, parseElement),
+  };
+}
+
+/**
+ * The driver's `types` setting for arrays.
+ * @param parseBigint how one bigint is read
+ */
+export function createArrayTypes(parseBigint: (text: string) => number) {
+  return {
+    int4Array: arrayType(OID.int4, Number),
+    textArray: arrayType(OID.text, String),
+    bigintArray: arrayType(OID.int8, parseBigint),
+    uuidArray: arrayType(OID.uuid, String),
+  };
+}

@@ -1,0 +1,207 @@
+import { describe, expect, test } from "@jest/globals";
+import { PoolOverloaded } from "@linkfence/db";
+import request from "supertest";
+import { createApp } from "./app.ts";
+import { createLedger } from "./queue/ledger.ts";
+import type { Outcome } from "./queue/submission.ts";
+import { createQuietLogger } from "./test-support/quiet-logger.ts";
+import { newClickId, SAMPLE_AT, sampleClick, sampleClicks } from "./test-support/sample-clicks.ts";
+
+type Changes = { outcome?: Outcome; countClicks?: (code: string) => Promise<number> };
+
+/** An app whose intake stores everything at once, or ends as it is told to; it keeps what it was offered. */
+function openApp({ outcome, countClicks = async () => 7 }: Changes = {}) {
+  const offered: unknown[][] = [];
+  const ledger = createLedger();
+  const logger = createQuietLogger();
+  const intake = {
+    async offer(clicks: readonly unknown[]): Promise<Outcome> {
+      offered.push([...clicks]);
+      return outcome ?? { kind: "stored", inserted: clicks.length, duplicate: 0, unstorable: 0 };
+    },
+  };
+  const app = createApp({ intake, ledger, stats: { countClicks }, logger });
+  const post = (clicks: unknown) => request(app).post("/v1/clicks").send({ sender: "test", clicks });
+  return { app, ledger, logger, offered, post };
+}
+
+describe("POST /v1/clicks", () => {
+  test("queues the good clicks and answers with counts that add up", async () => {
+    const { post, offered, ledger } = openApp();
+    const good = sampleClicks(3);
+    const bad = [{ ...sampleClick(), id: "not-a-uuid" }, { ...sampleClick(), extra: 1 }, null];
+    const answer = await post([...good, ...bad]);
+    expect(answer.status).toBe(200);
+    expect(answer.headers["cache-control"]).toBe("no-store");
+    expect(answer.body).toEqual({ received: 6, inserted: 3, duplicate: 0, refused: 3 });
+    expect(offered).toEqual([good]);
+    expect(ledger.read()).toMatchObject({ received: 6, inserted: 3, inFlight: 0, refused: { id: 1, shape: 2 } });
+  });
+
+  test("says why clicks were refused, and by whom they were sent, in the log", async () => {
+    const { post, logger } = openApp();
+    await post([{ ...sampleClick(), code: "no" }]);
+    expect(logger.entries).toEqual([
+      { level: "warn", message: "clicks were refused", fields: { sender: "test", refused: 1, reasons: { code: 1 } } },
+    ]);
+  });
+
+  test("needs no database to refuse everything", async () => {
+    const { post, offered } = openApp({ outcome: { kind: "given-back", reason: "deadline" } });
+    expect((await post(["x", 1, []])).body).toEqual({ received: 3, inserted: 0, duplicate: 0, refused: 3 });
+    expect(offered).toEqual([]);
+  });
+
+  test.each([
+    ["no object", "text", "shape"],
+    ["a list", [], "shape"],
+    ["a missing field", { ...sampleClick(), code: undefined }, "shape"],
+    ["a field too many", { ...sampleClick(), ip: "192.0.2.1" }, "shape"],
+    ["a UUIDv4", { ...sampleClick(), id: "7f0c1f1e-2f4b-4c3d-8a6b-1c2d3e4f5a6b" }, "id"],
+    ["an id in capitals", { ...sampleClick(), id: newClickId().toUpperCase() }, "id"],
+    ["an id of another time", sampleClick({ id: newClickId(SAMPLE_AT - 1) }), "id-time"],
+    ["a code with a space", sampleClick({ code: "a b" }), "code"],
+    ["version 0", sampleClick({ version: 0 }), "version"],
+    ["a version that is no whole number", sampleClick({ version: 1.5 }), "version"],
+    ["a version beyond 2^53", sampleClick({ version: 1e300 }), "version"],
+    ["the year 300000", { ...sampleClick(), at: 9_404_726_400_000_000 }, "at"],
+    ["a time that is a text", { ...sampleClick(), at: "now" }, "at"],
+    ["a referrer that is too long", sampleClick({ referrerHost: "a".repeat(256) }), "referrer-host"],
+    ["a user agent that is too long", sampleClick({ userAgent: "a".repeat(513) }), "user-agent"],
+  ])("refuses a click with %s, and its neighbour is stored", async (_case, bad, reason) => {
+    const { post, ledger } = openApp();
+    expect((await post([sampleClick(), bad])).body).toEqual({ received: 2, inserted: 1, duplicate: 0, refused: 1 });
+    expect(ledger.read().refused).toMatchObject({ [reason]: 1 });
+  });
+
+  test("cleans what a browser sent and does not refuse it", async () => {
+    const { app, offered } = openApp();
+    const click = sampleClick();
+    const text = JSON.stringify({ sender: "test", clicks: [{ ...click, userAgent: "UA", referrerHost: "HOST" }] })
+      .replace("UA", "a\\u0000b\\ud800c")
+      .replace("HOST", "\\udc00");
+    const answer = await request(app).post("/v1/clicks").type("json").send(text);
+    expect(answer.body).toMatchObject({ inserted: 1, refused: 0 });
+    expect(offered).toEqual([[{ ...click, userAgent: "a\ufffdb\ufffdc", referrerHost: "\ufffd" }]]);
+  });
+
+  test("takes a full batch of the longest clicks", async () => {
+    const { post } = openApp();
+    const longest = sampleClicks(1000, {
+      code: "c".repeat(32),
+      version: Number.MAX_SAFE_INTEGER,
+      referrerHost: "ÿ".repeat(255),
+      userAgent: "ÿ".repeat(512),
+    });
+    expect((await post(longest)).body).toMatchObject({ received: 1000, inserted: 1000 });
+  });
+
+  test.each([
+    ["full", "overloaded"],
+    ["deadline", "unavailable"],
+    ["stopping", "unavailable"],
+    ["abandoned", "unavailable"],
+  ] as const)(
+    "answers 503 when the intake gives the batch back for %s, and counts all of it so",
+    async (reason, code) => {
+      const { post, ledger } = openApp({ outcome: { kind: "given-back", reason } });
+      const answer = await post([...sampleClicks(2), "bad"]);
+      expect(answer.status).toBe(503);
+      expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
+      expect(answer.headers["content-type"]).toMatch(/^application\/problem\+json/);
+      expect(answer.body.code).toBe(code);
+      expect(ledger.read()).toMatchObject({ received: 3, inFlight: 0, givenBack: { [reason]: 3 } });
+    },
+  );
+
+  test("ends the connection of a sender whom it tells that it stops", async () => {
+    const { post } = openApp({ outcome: { kind: "given-back", reason: "stopping" } });
+    expect((await post(sampleClicks(1))).headers.connection).toBe("close");
+  });
+
+  test.each([
+    ["no clicks", { sender: "test", clicks: [] }, "clicks"],
+    ["too many clicks", { sender: "test", clicks: Array.from({ length: 1001 }, () => 0) }, "clicks"],
+    ["no sender", { clicks: [1] }, "sender"],
+    ["an unknown field", { sender: "test", clicks: [1], more: 1 }, "more"],
+    ["a list", [], "body"],
+  ])("answers 400 to a batch with %s and names the field", async (_case, body, field) => {
+    const { app, ledger } = openApp();
+    const answer = await request(app).post("/v1/clicks").send(body);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({ code: "invalid-request", errors: [{ field }] });
+    expect(ledger.read().received).toBe(0);
+  });
+
+  test("answers 400 to what is not JSON, 415 to what does not say it is, 413 to more than 2 MiB", async () => {
+    const { app } = openApp();
+    const send = (type: string, text: string) => request(app).post("/v1/clicks").set("Content-Type", type).send(text);
+    expect((await send("application/json", "{")).status).toBe(400);
+    expect((await send("text/plain", "{}")).body).toMatchObject({ status: 415, code: "unsupported-media-type" });
+    const large = JSON.stringify({ sender: "x".repeat(2 * 1024 * 1024), clicks: [] });
+    expect((await send("application/json", large)).body).toMatchObject({ status: 413, code: "payload-too-large" });
+  });
+});
+
+describe("GET /v1/links/{code}/stats", () => {
+  test("answers with the count", async () => {
+    const answer = await request(openApp().app).get("/v1/links/abc/stats");
+    expect([answer.status, answer.body]).toEqual([200, { code: "abc", total: 7 }]);
+    expect(answer.headers).toMatchObject({ "cache-control": "no-store" });
+    expect(answer.headers.etag).toBeUndefined();
+    expect(answer.headers["x-powered-by"]).toBeUndefined();
+  });
+
+  test.each(["ab", "a%20b", "x".repeat(33), "a.b", "%00%00%00"])(
+    "answers 404 to %s, which is no code",
+    async (code) => {
+      const asked: string[] = [];
+      const { app } = openApp({
+        countClicks: async (text) => {
+          asked.push(text);
+          return 0;
+        },
+      });
+      const answer = await request(app).get(`/v1/links/${code}/stats`);
+      expect([answer.status, answer.body.code, asked]).toEqual([404, "not-found", []]);
+    },
+  );
+
+  test("answers 503 when the count cannot be read, and keeps the reason to the log", async () => {
+    const { app, logger } = openApp({ countClicks: () => Promise.reject(new Error("hush-hush")) });
+    const answer = await request(app).get("/v1/links/abc/stats");
+    expect([answer.status, answer.body.code]).toEqual([503, "statistics-unavailable"]);
+    expect(answer.text).not.toContain("hush-hush");
+    expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
+    expect(logger.entries).toHaveLength(1);
+  });
+
+  test("answers 503 `overloaded` when too many wait already", async () => {
+    const { app } = openApp({ countClicks: () => Promise.reject(new PoolOverloaded(1)) });
+    expect((await request(app).get("/v1/links/abc/stats")).body).toMatchObject({ status: 503, code: "overloaded" });
+  });
+});
+
+describe("everything else", () => {
+  test.each([
+    ["GET", "/v1/clicks", "POST"],
+    ["OPTIONS", "/v1/clicks", "POST"],
+    ["DELETE", "/v1/links/abc/stats", "GET, HEAD"],
+    ["POST", "/v1/links/abc/stats", "GET, HEAD"],
+  ] as const)("%s %s is 405 and names the methods there are", async (method, path, allow) => {
+    const { app } = openApp();
+    const answer = await request(app)[method.toLowerCase() as "get"](path);
+    expect([answer.status, answer.headers.allow]).toEqual([405, allow]);
+    expect(answer.body).toMatchObject({ code: "method-not-allowed" });
+  });
+
+  test.each(["/", "/v1/clicks/", "/V1/CLICKS", "/v1/links/abc", "/v1/links/abc/stats/"])("%s is 404", async (path) => {
+    const answer = await request(openApp().app).get(path);
+    expect([answer.status, answer.body.code]).toEqual([404, "not-found"]);
+  });
+
+  test("HEAD of statistics has no body", async () => {
+    const answer = await request(openApp().app).head("/v1/links/abc/stats");
+    expect([answer.status, answer.text]).toEqual([200, undefined]);
+  });
+});

@@ -1,0 +1,34 @@
+import { Problem } from "@linkfence/contracts";
+import { createErrorHandler, type Logger } from "@linkfence/service-shell";
+import express, { type Express } from "express";
+import { createBodyReader } from "./http/batch-body.ts";
+import { createClicksRoute } from "./http/clicks-route.ts";
+import { createStatsRoute } from "./http/stats-route.ts";
+import type { Intake } from "./queue/intake.ts";
+import type { Ledger } from "./queue/ledger.ts";
+import type { StatsStore } from "./store/stats.ts";
+
+export type AppOptions = {
+  intake: Pick<Intake, "offer">;
+  ledger: Ledger;
+  stats: StatsStore;
+  logger: Logger;
+  bodies?: ReturnType<typeof createBodyReader>;
+};
+
+/** Builds the HTTP interface; it never listens. */
+export function createApp({ intake, ledger, stats, logger, bodies = createBodyReader() }: AppOptions): Express {
+  const app = express();
+  app.disable("x-powered-by").disable("etag").set("query parser", "simple");
+  app.use((_request, response, next) => {
+    response.setHeader("Cache-Control", "no-store");
+    next();
+  });
+  app.use(createClicksRoute({ intake, ledger, logger, readBody: bodies.read }));
+  app.use(createStatsRoute(stats, logger));
+  app.use(() => {
+    throw new Problem("not-found", "there is nothing under this path");
+  });
+  app.use(createErrorHandler(logger, () => undefined));
+  return app;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "@jest/globals";
+import { ConfigError } from "@linkfence/service-shell";
+import { configSchema, readIngestConfig } from "./config.ts";
+
+const url = "postgres://ingest:hush-hush@db.example/stats";
+
+describe("the configuration", () => {
+  test("needs the database and has a default for everything else", () => {
+    expect(readIngestConfig({ STATS_DATABASE_URL: url })).toEqual({
+      HOST: "127.0.0.1",
+      PORT: 7002,
+      OPS_PORT: 7012,
+      LOG_LEVEL: "info",
+      STATS_DATABASE_URL: url,
+      BATCH_MAX: 1000,
+      INTAKE_MAX_CLICKS: 20_000,
+      INTAKE_MAX_BYTES: 33_554_432,
+      WRITE_TIMEOUT_MS: 5000,
+      QUERY_TIMEOUT_MS: 2000,
+      DATABASE_POOL_MAX: 4,
+    });
+  });
+
+  test("describes every variable", () => {
+    for (const property of Object.values(configSchema.properties)) expect(property).toHaveProperty("description");
+  });
+
+  test.each([
+    ["BATCH_MAX", "0"],
+    ["INTAKE_MAX_CLICKS", "999"],
+    ["INTAKE_MAX_BYTES", "1000"],
+    ["WRITE_TIMEOUT_MS", "15001"],
+    ["QUERY_TIMEOUT_MS", "200"],
+    ["DATABASE_POOL_MAX", "many"],
+    ["PORT", "tcp://10.0.0.1:8080"],
+    ["LOG_LEVEL", "loud"],
+  ])("refuses %s=%s by name", (name, value) => {
+    const read = () => readIngestConfig({ STATS_DATABASE_URL: url, [name]: value });
+    expect(read).toThrow(ConfigError);
+    expect(read).toThrow(name);
+    expect(read).not.toThrow("hush-hush");
+  });
+});

@@ -1,0 +1,73 @@
+import type { Click } from "@linkfence/contracts";
+
+/** Why a click is refused: the field that breaks its rule, or one of three that are about no single field. */
+export const REFUSAL_REASONS = [
+  "shape",
+  "id",
+  "code",
+  "version",
+  "at",
+  "referrer-host",
+  "user-agent",
+  "id-time",
+  "unstorable",
+] as const;
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
+
+const REASON_OF_FIELD = new Map<string, RefusalReason>([
+  ["id", "id"],
+  ["code", "code"],
+  ["version", "version"],
+  ["at", "at"],
+  ["referrerHost", "referrer-host"],
+  ["userAgent", "user-agent"],
+]);
+
+/** Names the reason for a field that broke the contract's schema; a field that does not belong or is missing is `shape`. */
+export function reasonOfField(field: string, rule: string): RefusalReason {
+  if (rule === "required" || rule === "additionalProperties") return "shape";
+  return REASON_OF_FIELD.get(field) ?? "shape";
+}
+
+/** Milliseconds since 1970 that a UUIDv7 carries in its first 48 bits (RFC 9562 section 5.7). */
+export function idTimeMs(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+}
+
+/**
+ * What a schema cannot say about a click that has the right shape. The id's time must be the click's: partitions follow
+ * the id, and a click dated otherwise would sit in the wrong one.
+ * @returns the reason to refuse it, or undefined for a click that can be stored
+ */
+export function findFault(click: Click): RefusalReason | undefined {
+  if (!Number.isSafeInteger(click.version)) return "version";
+  return idTimeMs(click.id) === click.at ? undefined : "id-time";
+}
+
+const REPLACEMENT = "\ufffd";
+
+/**
+ * Makes a visitor's text storable: NUL, which PostgreSQL's text cannot hold, and lone surrogates, which UTF-8 cannot,
+ * become U+FFFD. The same text always gives the same result, of the same number of characters.
+ */
+export function cleanText(text: string): string {
+  return text.replace(/\p{Cs}/gu, REPLACEMENT).replaceAll("\0", REPLACEMENT);
+}
+
+/** Cleans what a visitor's browser sent. A click is never refused for it: that would let a visitor hide. */
+export function cleanClick(click: Click): Click {
+  const { referrerHost, userAgent } = click;
+  return {
+    ...click,
+    referrerHost: referrerHost === null ? null : cleanText(referrerHost),
+    userAgent: userAgent === null ? null : cleanText(userAgent),
+  };
+}
+
+/** Object, id, code and two numbers of a click, generously. */
+const FIXED_BYTES = 256;
+
+/** Memory a waiting click takes at the most: the engine stores up to two bytes a UTF-16 unit. */
+export function clickBytes(click: Click): number {
+  return FIXED_BYTES + 2 * ((click.referrerHost?.length ?? 0) + (click.userAgent?.length ?? 0));
+}

@@ -1,0 +1,57 @@
+import type { Database } from "@linkfence/db";
+import { createMetrics, type Metrics } from "@linkfence/service-shell";
+import type { createBodyReader } from "./http/batch-body.ts";
+import type { Intake } from "./queue/intake.ts";
+import type { Ledger } from "./queue/ledger.ts";
+import type { Writer } from "./queue/writer.ts";
+
+export type Observed = {
+  ledger: Ledger;
+  intake: Intake;
+  writer: Writer;
+  bodies: ReturnType<typeof createBodyReader>;
+  /** By the name that stands in the `pool` label. */
+  pools: Record<string, Database>;
+};
+
+/** Creates the metrics page of the process. The numbers are read from their owners when the page is asked for. */
+export function createIngestMetrics(observed: Observed): Metrics {
+  const metrics = createMetrics();
+  observeClicks(metrics, observed);
+  observeWork(metrics, observed);
+  observePools(metrics, observed.pools);
+  return metrics;
+}
+
+function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed): void {
+  const name = (what: string) => `linkfence_ingest_clicks_${what}`;
+  counter(name("received_total"), "Clicks in the batches that came in.", () => ledger.read().received);
+  counter(name("inserted_total"), "Clicks answered as newly stored.", () => ledger.read().inserted);
+  counter(name("duplicate_total"), "Clicks answered as stored before.", () => ledger.read().duplicate);
+  counter(name("refused_total"), "Clicks answered as refused.", () => ledger.read().refused, "reason");
+  counter(name("given_back_total"), "Clicks whose sender keeps them.", () => ledger.read().givenBack, "reason");
+  gauge(name("in_flight"), "Clicks whose batch is not answered yet.", () => ledger.read().inFlight);
+  gauge("linkfence_ingest_intake_clicks", "Clicks waiting to be stored.", () => intake.stats().clicks);
+  gauge("linkfence_ingest_intake_bytes", "Their memory, as an upper estimate.", () => intake.stats().bytes);
+}
+
+function observeWork({ counter, gauge }: Metrics, { writer, bodies }: Observed): void {
+  counter("linkfence_ingest_batches_stored_total", "Committed transactions.", () => writer.stats().batches);
+  counter("linkfence_ingest_rows_stored_total", "Rows they added.", () => writer.stats().rows);
+  counter("linkfence_ingest_batches_failed_total", "Failed transactions.", () => writer.stats().failed, "sqlstate");
+  counter("linkfence_ingest_retries_total", "Transactions tried again.", () => writer.stats().retries);
+  counter("linkfence_ingest_bodies_turned_away_total", "Batches refused unread.", () => bodies.stats().turnedAway);
+  gauge("linkfence_ingest_bodies_reading", "Batches being read.", () => bodies.stats().reading);
+}
+
+function observePools({ counter, gauge }: Metrics, pools: Record<string, Database>): void {
+  const read = (what: keyof ReturnType<Database["stats"]>) => () =>
+    Object.fromEntries(Object.entries(pools).map(([pool, database]) => [pool, database.stats()[what]]));
+  const name = (what: string) => `linkfence_ingest_database_${what}`;
+  counter(name("deadlines_total"), "Calls that ended at their deadline.", read("deadlines"), "pool");
+  counter(name("overloaded_total"), "Calls refused as too many waited.", read("overloaded"), "pool");
+  counter(name("connections_lost_total"), "Connections that ended.", read("connectionsLost"), "pool");
+  counter(name("pools_replaced_total"), "Times that all connections were replaced.", read("poolsReplaced"), "pool");
+  gauge(name("calls_pending"), "Calls under way or waiting.", read("pending"), "pool");
+  gauge(name("sockets"), "Open sockets.", read("sockets"), "pool");
+}

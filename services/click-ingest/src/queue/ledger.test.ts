@@ -1,0 +1,27 @@
+import { describe, expect, test } from "@jest/globals";
+import { createLedger } from "./ledger.ts";
+
+describe("the ledger", () => {
+  test("shows each click where it has gone, and the parts add up at every step", () => {
+    const ledger = createLedger();
+    const missing = () => {
+      const { received, inserted, duplicate, inFlight, refused, givenBack } = ledger.read();
+      const sum = (counts: Record<string, number>) => Object.values(counts).reduce((all, one) => all + one, 0);
+      return received - inserted - duplicate - inFlight - sum(refused) - sum(givenBack);
+    };
+    ledger.receive(10);
+    ledger.receive(5);
+    expect([ledger.read().inFlight, missing()]).toEqual([15, 0]);
+    ledger.answer(6, 1, { id: 2, unstorable: 1 });
+    expect([ledger.read().inFlight, missing()]).toEqual([5, 0]);
+    ledger.giveBack(5, "deadline");
+    expect([ledger.read().inFlight, missing()]).toEqual([0, 0]);
+    expect(ledger.read()).toMatchObject({
+      received: 15,
+      inserted: 6,
+      duplicate: 1,
+      refused: { id: 2, unstorable: 1, shape: 0 },
+      givenBack: { deadline: 5, full: 0 },
+    });
+  });
+});

@@ -1,0 +1,228 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Click } from "@linkfence/contracts";
+import fc from "fast-check";
+import { createQuietLogger } from "../test-support/quiet-logger.ts";
+import { sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
+import { createIntake } from "./intake.ts";
+import { createWriter, type WriterOptions } from "./writer.ts";
+
+const NOBODY_LEAVES = new AbortController().signal;
+const failure = (code: string) => Object.assign(new Error("made up"), { code });
+
+/** A table in memory: refuses a batch with a click whose code is `poison`, and fails as often as it is told to. */
+function createFakeTable() {
+  const rows = new Map<string, Click>();
+  const failures: string[] = [];
+  const batches: number[] = [];
+  return {
+    rows,
+    failures,
+    batches,
+    async insert(clicks: readonly Click[]): Promise<Set<string>> {
+      batches.push(clicks.length);
+      await null;
+      const code = failures.shift();
+      if (code !== undefined) throw failure(code);
+      if (clicks.some((click) => click.code === "poison")) throw failure("22021");
+      const fresh = clicks.filter(({ id }) => !rows.has(id));
+      for (const click of fresh) rows.set(click.id, click);
+      return new Set(fresh.map(({ id }) => id));
+    },
+  };
+}
+
+function openWriter(changes: Partial<WriterOptions> & { deadlineMs?: number } = {}) {
+  const { deadlineMs = 60_000, ...rest } = changes;
+  const intake = createIntake({ maxClicks: 10_000, maxBytes: 100_000_000, deadlineMs });
+  const table = createFakeTable();
+  const logger = createQuietLogger();
+  const waits: number[] = [];
+  const wait = async (ms: number) => {
+    waits.push(ms);
+  };
+  const writer = createWriter({ intake, insert: table.insert, batchMax: 1000, logger, wait, random: () => 0, ...rest });
+  const offer = (clicks: readonly Click[], signal = NOBODY_LEAVES) => intake.offer(clicks, signal);
+  return { intake, table, logger, waits, writer, offer };
+}
+
+describe("the writer", () => {
+  test("stores what waits together in one transaction, and gives each request its own counts", async () => {
+    const { table, writer, offer } = openWriter();
+    const known = sampleClick();
+    table.rows.set(known.id, known);
+    const twice = sampleClick();
+    const outcomes = [sampleClicks(3), [known, twice], [twice, twice]].map((clicks) => offer(clicks));
+    writer.start();
+    expect(await Promise.all(outcomes)).toEqual([
+      { kind: "stored", inserted: 3, duplicate: 0, unstorable: 0 },
+      { kind: "stored", inserted: 1, duplicate: 1, unstorable: 0 },
+      { kind: "stored", inserted: 0, duplicate: 2, unstorable: 0 },
+    ]);
+    expect(table.batches).toEqual([7]);
+    await writer.stop();
+  });
+
+  test("parts a request that is larger than a transaction", async () => {
+    const { table, writer, offer } = openWriter({ batchMax: 4 });
+    const outcome = offer(sampleClicks(10));
+    writer.start();
+    expect(await outcome).toMatchObject({ inserted: 10 });
+    expect(table.batches).toEqual([4, 4, 2]);
+    await writer.stop();
+  });
+
+  test("tells of an outage once, and again when it turns into another", async () => {
+    const { table, logger, writer, offer } = openWriter();
+    table.failures.push("ECONNREFUSED", "ECONNREFUSED", "57P03", "57P03", "ECONNREFUSED");
+    const outcome = offer(sampleClicks(1));
+    writer.start();
+    expect(await outcome).toMatchObject({ inserted: 1 });
+    expect(logger.entries.map(({ fields }) => fields.sqlstate ?? fields.failures)).toEqual([
+      "ECONNREFUSED",
+      "57P03",
+      "ECONNREFUSED",
+      5,
+    ]);
+    await writer.stop();
+  });
+
+  test("keeps the clicks over transient failures, waiting longer each time", async () => {
+    const { table, waits, writer, offer } = openWriter();
+    table.failures.push("ECONNREFUSED", "57P03", "55P03", "40P01");
+    const outcome = offer(sampleClicks(5));
+    writer.start();
+    expect(await outcome).toMatchObject({ inserted: 5 });
+    expect(waits).toEqual([25, 50, 100, 200]);
+    expect(writer.stats()).toMatchObject({
+      retries: 4,
+      rows: 5,
+      failed: { ECONNREFUSED: 1, "57P03": 1, "55P03": 1, "40P01": 1 },
+    });
+    await writer.stop();
+  });
+
+  test("goes on waiting as long over the next batch while nothing has succeeded", async () => {
+    const { table, waits, writer, offer } = openWriter({ batchMax: 1 });
+    const leaver = new AbortController();
+    table.failures.push(...Array.from({ length: 6 }, () => "ECONNREFUSED"));
+    const first = offer([sampleClick()], leaver.signal);
+    const second = offer([sampleClick()]);
+    writer.start();
+    leaver.abort();
+    expect(await first).toMatchObject({ reason: "abandoned" });
+    expect(await second).toMatchObject({ inserted: 1 });
+    expect(waits).toEqual([25, 50, 100, 200, 400, 500]);
+    await writer.stop();
+  });
+
+  test("finds the one click that cannot be stored, refuses it by name, and stores its neighbours", async () => {
+    const { table, logger, writer, offer } = openWriter();
+    const bad = sampleClick({ code: "poison" });
+    const clicks = sampleClicks(99).toSpliced(41, 0, bad);
+    const outcomes = [offer(clicks), offer(sampleClicks(50))];
+    writer.start();
+    expect(await Promise.all(outcomes)).toEqual([
+      { kind: "stored", inserted: 99, duplicate: 0, unstorable: 1 },
+      { kind: "stored", inserted: 50, duplicate: 0, unstorable: 0 },
+    ]);
+    expect(table.rows.size).toBe(149);
+    expect(logger.entries).toEqual([
+      expect.objectContaining({ fields: expect.objectContaining({ clickId: bad.id, sqlstate: "22021" }) }),
+    ]);
+    // Halving 150 down to one: eight failures, and as many good halves.
+    expect(table.batches.length).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(150)) + 1);
+    await writer.stop();
+  });
+
+  test("without the search for it, as a control, lets that click sink all the others", async () => {
+    const { table, writer, offer } = openWriter({ judge: () => "transient", deadlineMs: 20, wait: nextTurn });
+    const outcome = offer([...sampleClicks(99), sampleClick({ code: "poison" })]);
+    writer.start();
+    expect(await outcome).toEqual({ kind: "given-back", reason: "deadline" });
+    expect(table.rows.size).toBe(0);
+    await writer.stop();
+  });
+
+  test("without telling failures apart, as a control, refuses every click when the table is missing", async () => {
+    const { table, writer, offer } = openWriter({ judge: () => "poison" });
+    table.failures.push(...Array.from({ length: 15 }, () => "42P01"));
+    const outcome = offer(sampleClicks(8));
+    writer.start();
+    expect(await outcome).toEqual({ kind: "stored", inserted: 0, duplicate: 0, unstorable: 8 });
+    await writer.stop();
+  });
+
+  test("gives up a batch when every request in it has ended, and stops", async () => {
+    const insert = () => Promise.reject(failure("ECONNREFUSED"));
+    const { writer, offer } = openWriter({ insert, deadlineMs: 20, wait: nextTurn });
+    const outcome = offer(sampleClicks(3));
+    writer.start();
+    expect(await outcome).toEqual({ kind: "given-back", reason: "deadline" });
+    await writer.stop();
+    expect(writer.stats().rows).toBe(0);
+  });
+
+  test("survives a fault of its own: the batch is left to its deadline and the next one is stored", async () => {
+    const table = createFakeTable();
+    let faults = 1;
+    const { logger, writer, offer } = openWriter({
+      deadlineMs: 50,
+      insert: table.insert,
+      random: () => {
+        if (faults-- > 0) throw new TypeError("made up");
+        return 0;
+      },
+    });
+    table.failures.push("40001");
+    const first = offer([sampleClick()]);
+    writer.start();
+    expect(await first).toEqual({ kind: "given-back", reason: "deadline" });
+    expect(await offer([sampleClick()])).toMatchObject({ inserted: 1 });
+    expect(logger.entries.some(({ level }) => level === "error")).toBe(true);
+    await writer.stop();
+  });
+
+  test("stores everything that is queued before it stops", async () => {
+    const { table, writer, offer } = openWriter({ batchMax: 10 });
+    const outcomes = Array.from({ length: 20 }, () => offer(sampleClicks(7)));
+    writer.start();
+    await writer.stop();
+    expect(table.rows.size).toBe(140);
+    for (const outcome of await Promise.all(outcomes)) expect(outcome).toMatchObject({ inserted: 7 });
+  });
+
+  test("accounts for every click once, whatever fails and whatever comes twice", async () => {
+    const code = fc.constantFrom("sample", "sample", "sample", "poison");
+    const pick = fc.record({ index: fc.integer({ min: 0, max: 15 }), code });
+    const requests = fc.array(fc.array(pick, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 6 });
+    const failures = fc.array(fc.constantFrom("40P01", "ECONNRESET", "22P02", "53300"), { maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(requests, failures, fc.integer({ min: 1, max: 30 }), async (lists, codes, batchMax) => {
+        // A small pool of ids, so that clicks repeat within and across requests; the id decides whether it is poison.
+        const pool = lists.flat().reduce((known, { index, code }) => {
+          if (!known.has(index)) known.set(index, sampleClick({ code }));
+          return known;
+        }, new Map<number, Click>());
+        const { table, writer, offer } = openWriter({ batchMax });
+        table.failures.push(...codes);
+        const sent = lists.map((list) => list.flatMap(({ index }) => pool.get(index) ?? []));
+        const outcomes = sent.map((clicks) => offer(clicks));
+        writer.start();
+        let inserted = 0;
+        for (const [index, outcome] of (await Promise.all(outcomes)).entries()) {
+          if (outcome.kind !== "stored") throw new Error(`request ${index} was given back`);
+          expect(outcome.inserted + outcome.duplicate + outcome.unstorable).toBe(sent[index]?.length);
+          inserted += outcome.inserted;
+        }
+        expect(inserted).toBe(table.rows.size);
+        expect(writer.stats().rows).toBe(table.rows.size);
+        await writer.stop();
+      }),
+    );
+  });
+});
+
+/** Lets timers run between two attempts. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
