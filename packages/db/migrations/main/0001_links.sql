@@ -31,7 +31,7 @@ CREATE INDEX link_change_code ON link_change (code, version);
 
 -- Where a link leads, when it ends and who owns it never change; a revoked link stays revoked; no row goes away.
 CREATE FUNCTION refuse_link_rewrite() RETURNS trigger
-  LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF TG_OP = 'DELETE' THEN
     RAISE EXCEPTION 'a link is never deleted' USING ERRCODE = 'restrict_violation';
@@ -57,7 +57,7 @@ CREATE TRIGGER link_is_immutable BEFORE UPDATE OR DELETE ON link
 -- committed before it, so everything read below the lock is current. One notification a call, whatever its size.
 CREATE FUNCTION revoke_links(p_codes text[], p_owner text, p_by text)
   RETURNS TABLE (ordinal int, code text, outcome text, version bigint, seq bigint)
-  LANGUAGE plpgsql SET search_path = pg_catalog, public AS $$
+  LANGUAGE plpgsql SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
   v_last bigint;
 BEGIN

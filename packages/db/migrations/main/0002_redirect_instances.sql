@@ -4,7 +4,7 @@
 -- give out numbers a second time. pg_control_checkpoint() lags behind a promotion; the name of the WAL file does not.
 -- On a standby this fails (55000), so a standby can renew nobody.
 CREATE FUNCTION feed_epoch() RETURNS text
-  LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
+  LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
   SELECT s.system_identifier::text || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8) FROM pg_control_system() s
 $$;
 
@@ -32,7 +32,7 @@ INSERT INTO settled_epoch (epoch) VALUES (feed_epoch());
 -- Enters a new redirect process; again with the same id, where the first answer was lost. The bound on rows keeps a crash loop from filling the table and every wait with it.
 CREATE FUNCTION register_instance(p_id uuid, p_address text, p_ttl_ms int, p_follows_feed boolean)
   RETURNS void
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(7106916);
   IF (SELECT count(*) FROM redirect_instance) >= 1000 THEN
@@ -45,7 +45,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION deregister_instance(p_id uuid) RETURNS boolean
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
   DELETE FROM redirect_instance WHERE id = p_id;
   RETURN FOUND;
@@ -57,7 +57,7 @@ END $$;
 -- renewal. Each statement takes a new snapshot: the head is read last, so it is never behind what was read.
 CREATE FUNCTION sync_instance(p_id uuid, p_cursor bigint, p_limit int, p_renew boolean, p_applied bigint, p_epoch text)
   RETURNS TABLE (registered boolean, epoch text, head bigint, seqs bigint[], codes text[], versions bigint[])
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
   epoch := feed_epoch();
   IF p_renew THEN

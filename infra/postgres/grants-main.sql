@@ -1,0 +1,32 @@
+-- What each service may do in the main database. Run by linkfence_owner after the migrations; a program can send it as it
+-- is. It starts from nothing each time, so that a right taken out of this file is taken away by the next run.
+
+DO $$ BEGIN
+  EXECUTE format('GRANT CONNECT ON DATABASE %I TO linkfence_write, linkfence_redirect', current_database());
+  EXECUTE format('REVOKE ALL ON DATABASE %I FROM linkfence_ingest', current_database());
+END $$;
+REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC, linkfence_write, linkfence_redirect, linkfence_ingest;
+REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM PUBLIC, linkfence_write, linkfence_redirect, linkfence_ingest;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC, linkfence_write, linkfence_redirect, linkfence_ingest;
+GRANT USAGE ON SCHEMA public TO linkfence_write, linkfence_redirect;
+
+-- write: the only writer of links. Of an existing link it may change what revocation changes, and nothing is deleted.
+-- revoke_links runs with the rights of its caller, so these are its rights too.
+GRANT SELECT, INSERT ON link TO linkfence_write;
+GRANT UPDATE (state, version, revoked_at, revoked_by) ON link TO linkfence_write;
+GRANT SELECT, INSERT ON link_change TO linkfence_write;
+GRANT USAGE ON SEQUENCE link_change_seq_seq TO linkfence_write;
+GRANT SELECT, INSERT ON api_key TO linkfence_write;
+GRANT UPDATE (name, revoked_at, last_used_at) ON api_key TO linkfence_write;
+-- Its janitor removes the rows of processes that are gone.
+GRANT SELECT, DELETE ON redirect_instance TO linkfence_write;
+GRANT SELECT, INSERT ON settled_epoch TO linkfence_write;
+GRANT EXECUTE ON FUNCTION revoke_links(text[], text, text), feed_epoch() TO linkfence_write;
+
+-- redirect: reads links through one view, and reaches the log and its own registry row through functions alone.
+GRANT SELECT ON redirect_link TO linkfence_redirect;
+GRANT EXECUTE ON FUNCTION
+  register_instance(uuid, text, int, boolean),
+  deregister_instance(uuid),
+  sync_instance(uuid, bigint, int, boolean, bigint, text)
+  TO linkfence_redirect;
