@@ -1,0 +1,224 @@
+import { afterEach, describe, expect, test } from "@jest/globals";
+import type { Change } from "./cursor.ts";
+import { createFollower, type Follower, type FollowOptions } from "./follow.ts";
+import type { SyncAnswer, SyncRequest } from "./read-changes.ts";
+
+const change = (seq: number): Change => ({ seq, code: `c${seq}`, version: 2 });
+
+/** A log in memory, and a record of everything the follower did, in order. */
+function createWorld(over: Partial<FollowOptions> = {}) {
+  const log: Change[] = [change(1)];
+  const events: string[] = [];
+  const requests: SyncRequest[] = [];
+  const waiting = new Set<{ pattern: RegExp; resolve: () => void }>();
+  let mono = 0;
+  let epoch = "e1";
+  let registered = true;
+  let ids = 0;
+  let before = async () => {};
+
+  function record(event: string): void {
+    events.push(event);
+    for (const wait of waiting) {
+      if (!wait.pattern.test(event)) continue;
+      waiting.delete(wait);
+      wait.resolve();
+    }
+  }
+
+  async function sync(request: SyncRequest): Promise<SyncAnswer> {
+    requests.push(request);
+    const from = request.from ?? log.at(-1)?.seq ?? 0;
+    const changes = log.filter(({ seq }) => seq >= from).slice(0, 3);
+    const answer = { registered, page: { epoch, head: log.at(-1)?.seq ?? 0, changes, limit: 3 } };
+    await before();
+    if (request.renewal) record(`renewed ${request.renewal.appliedSeq}`);
+    return answer;
+  }
+
+  const options: FollowOptions = {
+    pollIntervalMs: 0,
+    ttlMs: 400_000,
+    now: () => ({ mono, wall: mono }),
+    random: () => 0,
+    newInstanceId: () => `i${++ids}`,
+    register: async (id) => {
+      registered = true;
+      record(`registered ${id}`);
+    },
+    sync,
+    apply: (changes) => changes.length > 0 && record(`applied ${changes.map(({ seq }) => seq).join(",")}`),
+    flush: (cause) => record(`flushed ${cause}`),
+    onSynced: (moment) => record(`synced ${moment.mono}`),
+    onTrouble: (error) => record(`trouble ${(error as Error).message}`),
+    onRecovered: () => record("recovered"),
+    ...over,
+  };
+  return {
+    log,
+    events,
+    requests,
+    options,
+    /** Resolves with the next event that matches; past ones do not count. */
+    next: (pattern: RegExp) => new Promise<void>((resolve) => waiting.add({ pattern, resolve })),
+    advance: (ms: number) => {
+      mono += ms;
+    },
+    failover: () => {
+      epoch = "e2";
+    },
+    forget: () => {
+      registered = false;
+    },
+    beforeAnswer: (act: () => Promise<void>) => {
+      before = act;
+    },
+  };
+}
+
+let follower: Follower | undefined;
+afterEach(() => follower?.stop());
+
+async function startSettled(over: Partial<FollowOptions> = {}) {
+  const world = createWorld(over);
+  const renewed = world.next(/^renewed/);
+  follower = createFollower(world.options);
+  await renewed;
+  await world.next(/^synced/);
+  const begun = world.events.length;
+  return { world, running: follower, since: () => world.events.slice(begun) };
+}
+
+describe("a follower", () => {
+  test("registers, then reads, flushes and is synced, and only then acknowledges", async () => {
+    const { world } = await startSettled();
+    expect(world.events).toEqual(["registered i1", "flushed started", "synced 0", "renewed 1", "synced 0"]);
+    expect(world.requests[0]).toEqual({ instance: "i1", from: null, renewal: null });
+  });
+
+  test("applies what a notification announces, and acknowledges it at once", async () => {
+    const { world, running, since } = await startSettled();
+    world.log.push(change(2));
+    const acknowledged = world.next(/^renewed 2$/);
+    running.wake();
+    await acknowledged;
+    expect(since()).toEqual(["applied 2", "synced 0", "renewed 2"]);
+    expect(running.stats()).toMatchObject({ appliedSeq: 2, head: 2, lag: 0 });
+  });
+
+  test("is synced only after the last of several pages, as of the moment the last one was asked for", async () => {
+    const { world, running, since } = await startSettled();
+    for (let seq = 2; seq <= 8; seq += 1) world.log.push(change(seq));
+    world.beforeAnswer(async () => world.advance(10));
+    const acknowledged = world.next(/^renewed 8$/);
+    running.wake();
+    await acknowledged;
+    const seen = since().filter((event) => !event.startsWith("renewed"));
+    expect(seen.slice(0, 5)).toEqual(["applied 2,3", "applied 4,5", "applied 6,7", "applied 8", "synced 30"]);
+  });
+
+  test("counts freshness from before a read was sent, however late its answer comes", async () => {
+    const { world, running } = await startSettled();
+    world.beforeAnswer(async () => world.advance(1_000_000));
+    const synced = world.next(/^synced/);
+    running.wake();
+    await synced;
+    expect(world.events.at(-1)).toBe("synced 0");
+  });
+
+  test("renews when a quarter of the TTL has passed, and not at every read", async () => {
+    const { world, running } = await startSettled();
+    let synced = world.next(/^synced/);
+    running.wake();
+    await synced;
+    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual(["renewed 1"]);
+    world.advance(100_000);
+    synced = world.next(/^renewed/);
+    running.wake();
+    await synced;
+    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual(["renewed 1", "renewed 1"]);
+  });
+
+  test("forgets everything and starts at the head after a failover", async () => {
+    const { world, running, since } = await startSettled();
+    world.failover();
+    world.log.push(change(2));
+    const acknowledged = world.next(/^renewed 2$/);
+    running.wake();
+    await acknowledged;
+    expect(since()).toEqual(["flushed epoch-changed", "flushed started", "synced 0", "renewed 2"]);
+    expect(running.flushes()).toEqual({ started: 2, "epoch-changed": 1 });
+  });
+
+  test("comes back under a new id when its row is gone, having forgotten everything", async () => {
+    const { world, running, since } = await startSettled();
+    world.forget();
+    const acknowledged = world.next(/^renewed/);
+    running.wake();
+    await acknowledged;
+    expect(since()).toEqual(["flushed registration-lost", "registered i2", "flushed started", "synced 0", "renewed 1"]);
+    expect(world.requests.at(-1)?.instance).toBe("i2");
+  });
+
+  test("registers again under the same id when the answer was lost", async () => {
+    let attempts = 0;
+    const ids: string[] = [];
+    const world = createWorld({
+      register: async (id) => {
+        ids.push(id);
+        attempts += 1;
+        if (attempts === 1) throw new Error("connection lost");
+      },
+    });
+    const settled = world.next(/^renewed/);
+    follower = createFollower(world.options);
+    await settled;
+    expect(ids).toEqual(["i1", "i1"]);
+  });
+
+  test("goes on after failures, and tells of trouble and recovery once each", async () => {
+    const { world, running, since } = await startSettled();
+    let failures = 0;
+    world.beforeAnswer(async () => {
+      failures += 1;
+      if (failures <= 2) throw new Error("away");
+    });
+    const recovered = world.next(/^recovered/);
+    running.wake();
+    await recovered;
+    expect(since().filter((event) => /trouble|recovered/.test(event))).toEqual(["trouble away", "recovered"]);
+    expect(running.stats().failures).toBe(2);
+  });
+
+  test("takes a flood of notifications for a few", async () => {
+    const { world, running } = await startSettled();
+    const reads = running.stats().syncs;
+    for (let count = 0; count < 10_000; count += 1) running.wake();
+    const synced = world.next(/^synced/);
+    await synced;
+    expect(running.stats().syncs - reads).toBeLessThan(5);
+  });
+
+  test("ends after the read under way when it is stopped", async () => {
+    const { world, running } = await startSettled();
+    let release = () => {};
+    let asked = () => {};
+    const underWay = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    world.beforeAnswer(() => {
+      asked();
+      return new Promise<void>((resolve) => {
+        release = resolve;
+      });
+    });
+    running.wake();
+    await underWay;
+    const stopped = running.stop();
+    release();
+    await stopped;
+    const reads = running.stats().syncs;
+    running.wake();
+    expect(running.stats().syncs).toBe(reads);
+  });
+});
