@@ -50,7 +50,7 @@ await runService(logger, async (onStop) => {
   const cache = createLinkCache({ maxEntries: config.CACHE_MAX_ENTRIES, maxBytes: config.CACHE_MAX_BYTES });
   const readLink = createLinkReader(databases.links);
   const loader = createLoader({ cache, readLink, ttlMs, negativeTtlMs: config.NEGATIVE_TTL_MS, now, random });
-  const lookup = createLinkLookup({ cache, loader, ttlMs, followsFeed });
+  const lookup = createLinkLookup({ cache, loader, ttlMs });
   const onLoadError = (error: unknown) => warn("a link could not be looked up", error);
   const hotPath = createHotPath({ lookup, ring, now, debugEntryAge: config.DEBUG_ENTRY_AGE, onLoadError });
   const app = createApp({ hotPath, onError: (error) => logger.error("a request failed", { error }) });

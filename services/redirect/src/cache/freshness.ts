@@ -12,13 +12,12 @@ export function isWithin(moment: Moment, mono: number, wall: number, ms: number)
 
 /**
  * Says whether an entry may be answered from memory at this instant.
- * @param syncedAt moment up to which every change is known to be applied; null where no feed is followed, and the age
- *   of the entry alone bounds how old its answer can be
+ * @param syncedAt moment up to which every change is known to be applied, and at which this process stood in the
+ *   registry: nobody waits for a process that does not, so it must not answer from memory, whether it is told of changes or not
  */
-export function isServable(entry: Entry, mono: number, wall: number, syncedAt: Moment | null): boolean {
+export function isServable(entry: Entry, mono: number, wall: number, syncedAt: Moment): boolean {
   if (!isWithin(entry.loadedAt, mono, wall, entry.ttlMs)) return false;
-  if (entry.kind === "unknown" || syncedAt === null) return true;
-  return isWithin(syncedAt, mono, wall, entry.ttlMs);
+  return entry.kind === "unknown" || isWithin(syncedAt, mono, wall, entry.ttlMs);
 }
 
 /** Part of its life after which an entry that is asked for is asked anew in the background. */

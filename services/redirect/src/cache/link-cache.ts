@@ -28,6 +28,7 @@ export function createLinkCache({ maxEntries, maxBytes }: { maxEntries: number; 
     put(entry: Entry): boolean {
       if (entry.version < (versions.get(entry.code) ?? 0)) return false;
       if (entry.kind === "unknown") {
+        known.delete(entry.code);
         unknown.set(entry.code, entry);
       } else {
         unknown.delete(entry.code);

@@ -8,15 +8,9 @@ import type { Loader } from "./loader.ts";
 
 export type LinkLookup = ReturnType<typeof createLinkLookup>;
 
-export type LookupOptions = {
-  cache: LinkCache;
-  loader: Loader;
-  ttlMs: number;
-  /** False where neither notifications nor polls are on: then the age of an entry alone bounds its use. */
-  followsFeed: boolean;
-};
+export type LookupOptions = { cache: LinkCache; loader: Loader; ttlMs: number };
 
-export function createLinkLookup({ cache, loader, ttlMs, followsFeed }: LookupOptions) {
+export function createLinkLookup({ cache, loader, ttlMs }: LookupOptions) {
   const never: Moment = { mono: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
   const counts = { hits: 0, misses: 0, stale: 0, refreshes: 0 };
   let syncedAt: Moment = never;
@@ -38,7 +32,7 @@ export function createLinkLookup({ cache, loader, ttlMs, followsFeed }: LookupOp
         counts.misses += 1;
         return undefined;
       }
-      if (!isServable(entry, mono, wall, followsFeed ? syncedAt : null)) {
+      if (!isServable(entry, mono, wall, syncedAt)) {
         counts.stale += 1;
         return undefined;
       }
