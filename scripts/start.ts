@@ -31,7 +31,8 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const complain = (line: string) => process.stderr.write(`linkfence: ${redact(line)}\n`);
 
 const children: Child[] = [];
-let postgres: LocalPostgres | null = null;
+/** Under way or done: a signal that comes while it starts waits for it, and then stops it. */
+let postgres: Promise<LocalPostgres> | null = null;
 let stopping: Promise<void> | null = null;
 
 /** Stops what runs, in the opposite order of its start: the redirects hand their last clicks to an ingest that still lives. */
@@ -40,7 +41,8 @@ async function stopEverything(): Promise<void> {
     const { code, signal } = await child.stop();
     if (code !== 0) complain(`${child.name} ended with ${signal ?? `status ${code}`}`);
   }
-  await postgres?.stop();
+  const server = await postgres?.catch(() => null);
+  await server?.stop();
 }
 
 function stop(why: string, status: number): Promise<void> {
@@ -64,16 +66,18 @@ function onSignal(signal: NodeJS.Signals): void {
 
 async function startDatabases(plan: StartPlan): Promise<Record<"DATABASE_URL" | "STATS_DATABASE_URL", string>> {
   const { DATABASE_URL, STATS_DATABASE_URL } = plan.config;
+  let embedded: LocalPostgres | null = null;
   if (DATABASE_URL === undefined || STATS_DATABASE_URL === undefined) {
-    postgres = await startLocalPostgres({
+    postgres = startLocalPostgres({
       dataDir: join(plan.dataDir, "postgres"),
       databases: ["linkfence", "linkfence_stats"],
       logger: { info: say, warn: complain, error: complain },
     });
-    void postgres.exited.then(() => stop("the embedded PostgreSQL ended", EXIT.failed));
+    embedded = await postgres;
+    void embedded.exited.then(() => stop("the embedded PostgreSQL ended", EXIT.failed));
   }
-  const main = DATABASE_URL ?? postgres?.url("linkfence") ?? "";
-  const stats = STATS_DATABASE_URL ?? postgres?.url("linkfence_stats") ?? "";
+  const main = DATABASE_URL ?? embedded?.url("linkfence") ?? "";
+  const stats = STATS_DATABASE_URL ?? embedded?.url("linkfence_stats") ?? "";
   for (const [url, name] of [
     [main, "main"],
     [stats, "stats"],

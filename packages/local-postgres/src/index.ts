@@ -1,1 +1,4 @@
-export const placeholder = 1;
+export { LocalPostgresError, type LocalPostgresErrorCode } from "./local-postgres-error.ts";
+export type { LocalPostgresLogger, LocalPostgresOptions } from "./options.ts";
+export type { ServerExit } from "./server-process.ts";
+export { type LocalPostgres, startLocalPostgres } from "./start.ts";
