@@ -31,7 +31,7 @@ const bigint = {
 
 export type Sql = postgres.Sql<{ bigint: number }>;
 export type TransactionSql = postgres.TransactionSql<{ bigint: number }>;
-type Cancellable<T> = Promise<T> & { cancel?: () => unknown };
+type Cancellable<T> = Promise<T> & { canceller?: ((query: unknown) => Promise<void>) | null };
 
 export type DatabaseOptions = {
   /** `postgres://user:password@host:port/database`; several `host:port` parted by commas are tried in turn. */
@@ -113,7 +113,7 @@ export function createDatabase(options: DatabaseOptions) {
         counts.deadlines += 1;
         reject(new DeadlineExceeded(timeoutMs));
         setTimeout(judgePool, CANCEL_GRACE_MS).unref();
-        Promise.resolve(query.cancel?.()).catch(() => {});
+        cancel(query);
       }, timeoutMs);
       const settle = (answered: boolean) => {
         pending -= 1;
@@ -180,6 +180,17 @@ export function createDatabase(options: DatabaseOptions) {
       pool.sockets.destroyAll();
     },
   };
+}
+
+/**
+ * The driver's own `cancel` throws away the promise of its attempt, and an attempt that fails, as one towards a server
+ * that is going down does, would then end this process as an unhandled rejection. This is the same, with the promise kept.
+ */
+function cancel(query: Cancellable<unknown>): void {
+  const { canceller } = query;
+  if (typeof canceller !== "function") return;
+  query.canceller = null;
+  canceller(query).catch(() => {});
 }
 
 /** The driver starts a query when it is awaited; the deadline must not run before it does. */

@@ -9,12 +9,21 @@ import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
 import pgListen from "pg-listen";
 
-/** How often the question is asked, and how long its answer may take. A dead connection is found within their sum. */
-const PROBE_INTERVAL_MS = 5000;
-const PROBE_TIMEOUT_MS = 2000;
-const CONNECT_TIMEOUT_MS = 3000;
-/** First and longest pause before a new attempt; each is shortened by up to half, so that many do not return at once. */
-const BACKOFF_MS = { first: 250, longest: 5000 };
+export type WakeTiming = {
+  /** How often the question is asked, and how long its answer may take. A dead connection is found within their sum. */
+  probeIntervalMs: number;
+  probeTimeoutMs: number;
+  connectTimeoutMs: number;
+  /** First and longest pause before a new attempt; each is shortened by up to half, so that many do not return at once. */
+  backoffMs: { first: number; longest: number };
+};
+
+const TIMING: WakeTiming = {
+  probeIntervalMs: 5000,
+  probeTimeoutMs: 2000,
+  connectTimeoutMs: 3000,
+  backoffMs: { first: 250, longest: 5000 },
+};
 
 /** `deaf`: LISTEN was accepted and the notification to ourselves never came. */
 export type WakeState = "starting" | "listening" | "deaf" | "down" | "stopped";
@@ -28,13 +37,16 @@ export type WakeOptions = {
   onState: (state: WakeState, reason: string) => void;
   /** Random number in [0, 1) for the pauses. */
   random: () => number;
+  /** Default: a question every 5 s, 2 s for its answer, 3 s to connect. */
+  timing?: WakeTiming;
 };
 
 export type Wake = ReturnType<typeof createWake>;
 
 /** Starts listening at once, in the background, until `stop`. Never throws and never ends by itself. */
 export function createWake(options: WakeOptions) {
-  const { channels, onWake, onState, random } = options;
+  const { channels, onWake, onState, random, timing = TIMING } = options;
+  const { first, longest } = timing.backoffMs;
   let state: WakeState = "starting";
   let heard = false;
   let reconnects = 0;
@@ -54,7 +66,7 @@ export function createWake(options: WakeOptions) {
     if (failed !== current || state === "stopped") return;
     current.end();
     setState(next, reason);
-    const pause = Math.min(BACKOFF_MS.longest, BACKOFF_MS.first * 2 ** Math.min(failures, 10)) * (1 - random() / 2);
+    const pause = Math.min(longest, first * 2 ** Math.min(failures, 10)) * (1 - random() / 2);
     failures += 1;
     reconnects += 1;
     timer = setTimeout(() => {
@@ -65,6 +77,7 @@ export function createWake(options: WakeOptions) {
   function open() {
     const connection = openConnection(options.url, {
       channels,
+      timing,
       onNotification: onWake,
       onHeard: () => {
         if (connection !== current || state === "stopped") return;
@@ -94,6 +107,7 @@ export function createWake(options: WakeOptions) {
 
 type ConnectionHooks = {
   channels: readonly string[];
+  timing: WakeTiming;
   onNotification: (channel: string) => void;
   onListening: () => void;
   onHeard: () => void;
@@ -101,6 +115,7 @@ type ConnectionHooks = {
 };
 
 function openConnection(url: string, hooks: ConnectionHooks) {
+  const { probeIntervalMs, probeTimeoutMs, connectTimeoutMs } = hooks.timing;
   const probeChannel = `linkfence_probe_${randomBytes(8).toString("hex")}`;
   const socket = new Socket();
   let ended = false;
@@ -110,8 +125,8 @@ function openConnection(url: string, hooks: ConnectionHooks) {
     {
       connectionString: url,
       stream: () => socket,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: PROBE_TIMEOUT_MS,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: probeTimeoutMs,
       application_name: "linkfence-listen",
     },
     { retryLimit: 1, paranoidChecking: false, parse: (text) => text, serialize: (text: string) => text },
@@ -121,9 +136,19 @@ function openConnection(url: string, hooks: ConnectionHooks) {
     if (!ended) hooks.onFailure(kind, error instanceof Error ? error.message : String(error));
   }
 
+  /** Deaf is who answers and delivers nothing. Who does not answer either is away, which says nothing of a pooler. */
   function ask(): void {
-    probe = setTimeout(() => fail("deaf", "a notification to ourselves did not come back"), PROBE_TIMEOUT_MS);
-    subscriber.notify(probeChannel, "").catch((error: unknown) => fail("down", error));
+    let answered = false;
+    probe = setTimeout(() => {
+      if (answered) fail("deaf", "a notification to ourselves did not come back");
+      else fail("down", "the server stopped answering");
+    }, probeTimeoutMs);
+    subscriber.notify(probeChannel, "").then(
+      () => {
+        answered = true;
+      },
+      (error: unknown) => fail("down", error),
+    );
   }
 
   subscriber.events.on("error", (error) => fail("down", error));
@@ -135,7 +160,7 @@ function openConnection(url: string, hooks: ConnectionHooks) {
     }
     clearTimeout(probe);
     hooks.onHeard();
-    probe = setTimeout(ask, PROBE_INTERVAL_MS);
+    probe = setTimeout(ask, probeIntervalMs);
   });
 
   async function start(): Promise<void> {

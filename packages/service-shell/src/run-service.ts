@@ -22,7 +22,7 @@ export async function runService(
 ): Promise<void> {
   const undos: Undo[] = [];
   const closer = closeWithGrace({ delay: STOP_DEADLINE_MS, logger: false }, async ({ err, signal }) => {
-    if (err) logger.error("fatal error, stopping", { error: err });
+    if (err) logger.error("fatal error, stopping", { error: err, stack: err.stack });
     else logger.info("stopping", { signal });
     for (const undo of undos.reverse()) {
       try {

@@ -20,9 +20,9 @@ describe("an entry", () => {
     expect(isServable(entry, mono as number, 50_000 + (wall as number), synced(syncMono as number))).toBe(servable);
   });
 
-  test("without a feed lives by its own age alone", () => {
-    expect(isServable(entry, 999, 50_999, null)).toBe(true);
-    expect(isServable(entry, 1000, 51_000, null)).toBe(false);
+  test("is not servable before the first sync: nobody waits for a process that is not registered yet", () => {
+    const never = { mono: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
+    expect(isServable(entry, 1, 50_001, never)).toBe(false);
   });
 
   test("of an unknown code needs no feed, and lives its own short life", () => {

@@ -18,20 +18,21 @@ type Step =
   | { do: "sync" | "flush" }
   | { do: "wait"; ms: number };
 
+/** A flush forgets all that went before, so it is rare: most runs need several steps in a row to come to a danger. */
 const steps = fc.array(
   fc.oneof(
-    fc.record({ do: fc.constant("ask" as const), code: fc.constantFrom(...CODES) }),
-    fc.record({ do: fc.constant("revoke" as const), code: fc.constantFrom(...CODES) }),
-    fc.record({ do: fc.constant("answer" as const) }),
-    fc.record({ do: fc.constant("snapshot" as const) }),
-    fc.record({ do: fc.constant("sync" as const) }),
-    fc.record({ do: fc.constant("flush" as const) }),
-    fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 1, max: 60 }) }),
+    { weight: 6, arbitrary: fc.record({ do: fc.constant("ask" as const), code: fc.constantFrom(...CODES) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant("revoke" as const), code: fc.constantFrom(...CODES) }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constantFrom("answer" as const, "snapshot" as const) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant("sync" as const) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("flush" as const) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant("wait" as const), ms: fc.integer({ min: 1, max: 60 }) }) },
   ) as fc.Arbitrary<Step>,
-  { maxLength: 60 },
+  // Without `size`, fast-check keeps its arrays to ten steps, too few for most dangers.
+  { maxLength: 60, size: "max" },
 );
 
-/** `sound` is false for the broken twin, which serves by the age of the entry alone and marks no read as overtaken. */
+/** `sound` is false for the broken twin, which reads the log and applies nothing of it. */
 class World {
   #mono = 0;
   readonly #version: Record<Code, number> = { aaa: 1, bbb: 1 };
@@ -55,7 +56,7 @@ class World {
 
   constructor(sound: boolean) {
     this.#sound = sound;
-    this.#lookup = createLinkLookup({ cache: this.#cache, loader: this.#loader, ttlMs: TTL, followsFeed: sound });
+    this.#lookup = createLinkLookup({ cache: this.#cache, loader: this.#loader, ttlMs: TTL });
   }
 
   #now() {
@@ -149,14 +150,14 @@ async function violationsOf(sound: boolean, list: readonly Step[]): Promise<stri
 test("no interleaving serves an old target after its revocation was applied, or a TTL after its commit", async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (list) => expect(await violationsOf(true, list)).toEqual([])),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
 });
 
 test("control: the same machine without applying changes is caught", async () => {
   const outcome = await fc.check(
     fc.asyncProperty(steps, async (list) => (await violationsOf(false, list)).length === 0),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
   expect(outcome.failed).toBe(true);
 });

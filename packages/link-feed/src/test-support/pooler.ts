@@ -1,0 +1,72 @@
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/**
+ * `deaf` swallows every notification, as a pooler in transaction mode does: LISTEN was accepted on a server connection
+ * that is somebody else's by now. `mute-at-notify` falls silent for good when the client first sends a NOTIFY.
+ */
+export type PoolerMode = "pass" | "deaf" | "mute-at-notify";
+
+/** NotificationResponse (PostgreSQL manual, section 55.7). */
+const NOTIFICATION = "A".charCodeAt(0);
+
+/** Starts a proxy on loopback that reads the server's messages, to let through what a pooler would. */
+export async function startPooler(serverPort: number) {
+  let mode: PoolerMode = "pass";
+  const sockets = new Set<Socket>();
+
+  const listener = createServer((client) => {
+    const server = connect(serverPort, "127.0.0.1");
+    let mute = false;
+    let rest: Buffer = Buffer.alloc(0);
+    for (const socket of [client, server]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        server.destroy();
+      });
+    }
+    client.on("data", (chunk) => {
+      if (mode === "mute-at-notify" && chunk.includes("NOTIFY")) mute = true;
+      if (!mute) server.write(chunk);
+    });
+    server.on("data", (chunk) => {
+      const { messages, left } = splitMessages(Buffer.concat([rest, chunk]));
+      rest = left;
+      for (const message of messages) {
+        if (!mute && !(mode === "deaf" && message[0] === NOTIFICATION)) client.write(message);
+      }
+    });
+  });
+
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const { port } = listener.address() as AddressInfo;
+  return {
+    set(next: PoolerMode): void {
+      mode = next;
+    },
+    through(url: string): string {
+      const changed = new URL(url);
+      changed.host = `127.0.0.1:${port}`;
+      return changed.href;
+    },
+    close(): Promise<void> {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => listener.close(() => resolve()));
+    },
+  };
+}
+
+/** Each message of the server is one byte of type, then its length in four bytes, which count themselves. */
+function splitMessages(bytes: Buffer): { messages: Buffer[]; left: Buffer } {
+  const messages: Buffer[] = [];
+  let at = 0;
+  while (at + 5 <= bytes.length) {
+    const end = at + 1 + bytes.readUInt32BE(at + 1);
+    if (end > bytes.length) break;
+    messages.push(bytes.subarray(at, end));
+    at = end;
+  }
+  return { messages, left: bytes.subarray(at) };
+}

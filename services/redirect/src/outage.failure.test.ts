@@ -1,0 +1,177 @@
+// The main database away, in the two ways in which a server can be: it refuses, or it accepts and never answers.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import {
+  createHttpClient,
+  createTestDatabase,
+  type FaultProxy,
+  type HttpAnswer,
+  type RunningService,
+  readMetric,
+  startFaultProxy,
+  startService,
+  type TestDatabase,
+  waitUntilReady,
+} from "@linkfence/testkit";
+
+const QUERY_MS = 500;
+/** A process on a machine that is busy with other tests runs late; the deadline itself is the database package's test. */
+const LATE_MS = 1000;
+const TARGET = "https://example.com/";
+
+let database: TestDatabase;
+let proxy: FaultProxy;
+let redirect: RunningService;
+let codes = 0;
+const http = createHttpClient(64);
+
+beforeAll(async () => {
+  database = await createTestDatabase("main");
+});
+afterEach(async () => {
+  await redirect.stop();
+  await proxy.close();
+});
+afterAll(async () => {
+  http.close();
+  await database.drop();
+});
+
+async function start(env: Record<string, string>): Promise<void> {
+  proxy = await startFaultProxy(Number(new URL(database.url).port));
+  redirect = await startService("redirect", {
+    DATABASE_URL: proxy.through(database.url),
+    CLICK_INGEST_URL: "http://127.0.0.1:9",
+    CLICK_FLUSH_TIMEOUT_MS: "0",
+    QUERY_TIMEOUT_MS: String(QUERY_MS),
+    ...env,
+  });
+}
+
+async function createLinks(count: number): Promise<string[]> {
+  const list = Array.from({ length: count }, () => `link${++codes}`);
+  await database.sql`INSERT INTO link (code, target, owner, kind, created_by)
+    SELECT code, ${TARGET}, 'ann', 'ALIAS', 'k' FROM unnest(${list}::text[]) AS code`;
+  return list;
+}
+
+type Timed = HttpAnswer & { ms: number; sentAt: number };
+
+async function get(path: string): Promise<Timed> {
+  const sentAt = performance.now();
+  const answer = await http.send(redirect.url, path);
+  return { ...answer, sentAt, ms: performance.now() - sentAt };
+}
+const getAll = (list: readonly string[]) => Promise.all(list.map((code) => get(`/${code}`)));
+const statuses = (answers: readonly HttpAnswer[]) => [...new Set(answers.map(({ status }) => status))];
+const ready = async () => (await fetch(`${redirect.opsUrl}/readyz`)).status;
+const revoke = (code: string) => database.sql`SELECT * FROM revoke_links(ARRAY[${code}], 'ann', 'k')`;
+
+/** Asks again and again until `status` comes; `while_` is what may come until then. */
+async function until(path: string, status: number, while_: readonly number[]): Promise<void> {
+  for (let last = -1; last !== status; ) {
+    last = (await get(path)).status;
+    expect([status, ...while_]).toContain(last);
+  }
+}
+
+describe.each(["refuse", "hang"] as const)("while the database is away (%s)", (mode) => {
+  test("links in memory lead on, others are answered 503 within the deadline, none is called unknown, and all recovers", async () => {
+    await start({});
+    await waitUntilReady(redirect);
+    const [warm, cold] = [await createLinks(20), await createLinks(8)];
+    expect(statuses(await getAll(warm))).toEqual([302]);
+
+    proxy.set(mode);
+    for (let round = 0; round < 5; round += 1) {
+      const [kept, missed] = await Promise.all([getAll(warm), getAll(cold)]);
+      expect(statuses(kept)).toEqual([302]);
+      expect(statuses(missed)).toEqual([503]);
+      for (const { ms, headers } of missed) {
+        expect(ms).toBeLessThan(QUERY_MS + LATE_MS);
+        expect([headers["retry-after"], headers["cache-control"]]).toEqual(["2", "no-store"]);
+      }
+    }
+    expect(statuses([await get("/no-such-code"), await get(`/${cold[0]}+`)])).toEqual([503]);
+    expect((await fetch(`${redirect.opsUrl}/livez`)).status).toBe(200);
+
+    const [revoked = "", ...kept] = warm;
+    await revoke(revoked);
+    proxy.set("pass");
+    for (const code of cold) await until(`/${code}`, 302, [503]);
+    await until(`/${revoked}`, 410, [302]);
+    await until("/no-such-code", 404, [503]);
+    expect(statuses(await getAll(kept))).toEqual([302]);
+    expect(await readMetric(redirect, 'linkfence_flushes_total{cause="started"}')).toBe(1);
+    while ((await readMetric(redirect, "linkfence_listening")) !== 1);
+    expect(redirect.output()).not.toContain("fatal error");
+  });
+
+  test("a link in memory is answered no more once the log was not read for a TTL, whatever became of it", async () => {
+    const ttl = 2000;
+    await start({ CACHE_TTL_MS: String(ttl) });
+    await waitUntilReady(redirect);
+    const [code = ""] = await createLinks(1);
+    expect((await get(`/${code}`)).status).toBe(302);
+
+    const awayFrom = performance.now();
+    proxy.set(mode);
+    await revoke(code);
+    for (let fenced = 0; fenced < 5; ) {
+      const { status, sentAt } = await get(`/${code}`);
+      expect([302, 503]).toContain(status);
+      if (status === 503) fenced += 1;
+      else expect(sentAt - awayFrom).toBeLessThan(ttl);
+    }
+    expect(await ready()).toBe(503);
+
+    proxy.set("pass");
+    await until(`/${code}`, 410, [503]);
+    await waitUntilReady(redirect);
+  });
+});
+
+describe("a process that starts while the database is away", () => {
+  test.each(["refuse", "hang"] as const)(
+    "serves nothing from memory, is not ready, and recovers by itself (%s)",
+    async (mode) => {
+      const [code = ""] = await createLinks(1);
+      proxy = await startFaultProxy(Number(new URL(database.url).port));
+      proxy.set(mode);
+      redirect = await startService("redirect", {
+        DATABASE_URL: proxy.through(database.url),
+        CLICK_FLUSH_TIMEOUT_MS: "0",
+        CLICK_INGEST_URL: "http://127.0.0.1:9",
+        QUERY_TIMEOUT_MS: String(QUERY_MS),
+      });
+      expect(await ready()).toBe(503);
+      expect((await fetch(`${redirect.opsUrl}/livez`)).status).toBe(200);
+      expect((await get(`/${code}`)).status).toBe(503);
+      expect((await get("/robots.txt")).status).toBe(200);
+
+      proxy.set("pass");
+      await waitUntilReady(redirect);
+      await until(`/${code}`, 302, [503]);
+      while ((await readMetric(redirect, "linkfence_listening")) !== 1);
+    },
+  );
+});
+
+describe("a table that is locked", () => {
+  test("costs the links that are not in memory a 503 within the deadline, and the others nothing", async () => {
+    await start({});
+    await waitUntilReady(redirect);
+    const [warm = "", cold = ""] = await createLinks(2);
+    expect((await get(`/${warm}`)).status).toBe(302);
+    const locker = await database.sql.reserve();
+    await locker`BEGIN`;
+    await locker`LOCK TABLE link IN ACCESS EXCLUSIVE MODE`;
+    const missed = await Promise.all(Array.from({ length: 20 }, () => get(`/${cold}`)));
+    expect(statuses(missed)).toEqual([503]);
+    for (const { ms } of missed) expect(ms).toBeLessThan(QUERY_MS + LATE_MS);
+    expect((await get(`/${warm}`)).status).toBe(302);
+    await locker`ROLLBACK`;
+    locker.release();
+    await until(`/${cold}`, 302, [503]);
+    expect(await readMetric(redirect, "linkfence_loads_under_way")).toBe(0);
+  });
+});
