@@ -1,1 +1,74 @@
-export {};
+import { randomBytes } from "node:crypto";
+import { createDatabase } from "@linkfence/db";
+import {
+  configOrExit,
+  createLogger,
+  createMetrics,
+  createOpsHandler,
+  listen,
+  runService,
+} from "@linkfence/service-shell";
+import { createApp } from "./app.ts";
+import { readWriteConfig } from "./config.ts";
+import { createCounts } from "./counts.ts";
+import { generateCode } from "./domain/code.ts";
+import { createBodyBudget } from "./http/body-budget.ts";
+import { registerMetrics } from "./metrics.ts";
+import { checkReadiness } from "./readiness.ts";
+import { createStatistics } from "./statistics.ts";
+import { createKeyStore } from "./store/api-keys.ts";
+import { createLinkStore } from "./store/links.ts";
+
+/** Six batches of the greatest size, or hundreds of usual ones; at work each takes several times its size. */
+const BATCH_BYTES = 64 * 1024 * 1024;
+/** Far more than a pool of ten connections can serve; beyond it waiting would only grow. */
+const MAX_CONNECTIONS = 1000;
+/** Probes and a scraper or two. */
+const MAX_OPS_CONNECTIONS = 50;
+/** A caller waits this long for statistics before it is told that there are none. */
+const STATISTICS_TIMEOUT_MS = 2000;
+/** Requests end within their database deadlines; the process must be gone before an orchestrator kills it. */
+const DRAIN_MS = 12_000;
+
+const config = configOrExit(() => readWriteConfig(process.env));
+const logger = createLogger("write", config.LOG_LEVEL);
+
+await runService(logger, async (onStop) => {
+  const db = createDatabase({
+    url: config.DATABASE_URL,
+    applicationName: "linkfence-write",
+    max: config.DATABASE_POOL_MAX,
+    queryTimeoutMs: config.QUERY_TIMEOUT_MS,
+    onWarning: (message) => logger.warn(message),
+  });
+  onStop(() => db.close());
+
+  const counts = createCounts();
+  const budget = createBodyBudget(BATCH_BYTES);
+  const statistics = createStatistics({
+    baseUrl: config.CLICK_INGEST_URL,
+    timeoutMs: STATISTICS_TIMEOUT_MS,
+    onFailure: (error) => logger.warn("statistics cannot be read", { error }),
+  });
+  const metrics = createMetrics();
+  registerMetrics(metrics, { counts, statistics, budget, db });
+  const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
+  const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
+  const ops = await listen(opsHandler, opsListen);
+  onStop(() => ops.close(1000));
+
+  const app = createApp({
+    links: createLinkStore({ db, counts, newCode: (length) => generateCode(length, randomBytes) }),
+    keys: createKeyStore(db),
+    statistics,
+    budget,
+    counts,
+    logger,
+    publicBaseUrl: config.PUBLIC_BASE_URL,
+    privateHosts: config.TARGET_PRIVATE_HOSTS,
+    now: Date.now,
+  });
+  const server = await listen(app, { port: config.PORT, host: config.HOST, maxConnections: MAX_CONNECTIONS });
+  onStop(() => server.close(DRAIN_MS));
+  logger.info("listening", { port: server.port, opsPort: ops.port });
+});

@@ -1,0 +1,36 @@
+import { readConfig, setting } from "@linkfence/service-shell";
+import { type Static, Type } from "typebox";
+
+export const configSchema = Type.Object({
+  HOST: setting.text({ default: "127.0.0.1", description: "address to listen on" }),
+  PORT: setting.port({ default: 7001, description: "port of the admin API" }),
+  OPS_PORT: setting.port({ default: 7011, description: "port of /livez, /readyz and /metrics, not for the public" }),
+  LOG_LEVEL: setting.choice(["error", "warn", "info", "debug"], {
+    default: "info",
+    description: "least important level that is logged",
+  }),
+  DATABASE_URL: setting.databaseUrl({ description: "main database" }),
+  DATABASE_POOL_MAX: setting.integer(1, 100, { default: 10, description: "database connections at the most" }),
+  QUERY_TIMEOUT_MS: setting.integer(100, 60_000, {
+    default: 2000,
+    description: "deadline of a database call; a request that misses it is answered 503",
+  }),
+  PUBLIC_BASE_URL: setting.httpOrigin({
+    default: "http://127.0.0.1:7000",
+    description: "origin of short URLs, which no request can change; links to it are refused",
+  }),
+  CLICK_INGEST_URL: setting.httpUrl({
+    default: "http://127.0.0.1:7002",
+    description: "where click-ingest is asked for statistics",
+  }),
+  TARGET_PRIVATE_HOSTS: setting.choice(["allow", "deny"], {
+    default: "allow",
+    description: "deny refuses loopback, private and link-local targets in every spelling",
+  }),
+});
+export type Config = Static<typeof configSchema>;
+
+/** Reads the configuration; throws `ConfigError` with every fault. */
+export function readWriteConfig(env: NodeJS.ProcessEnv): Config {
+  return readConfig(configSchema, env);
+}

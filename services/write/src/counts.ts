@@ -1,0 +1,19 @@
+export type Counts = ReturnType<typeof createCounts>;
+
+/** What one process counts, as plain numbers; they are read when the metrics page is asked for. */
+export function createCounts() {
+  return {
+    /** By route and status class, with a blank between the two. */
+    requests: new Map<string, number>(),
+    created: { RANDOM: 0, ALIAS: 0 },
+    collisions: 0,
+    revoked: { revoked: 0, "already-revoked": 0, "not-found": 0 },
+    authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
+  };
+}
+
+/** Counts one finished request. Routes and status classes are few, so the map stays small. */
+export function countRequest(counts: Counts, route: string, statusClass: string): void {
+  const key = `${route} ${statusClass}`;
+  counts.requests.set(key, (counts.requests.get(key) ?? 0) + 1);
+}

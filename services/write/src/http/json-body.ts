@@ -1,0 +1,57 @@
+import { Problem } from "@linkfence/contracts";
+import type { Request } from "express";
+import getRawBody from "raw-body";
+
+/**
+ * Reads the JSON object that a request carries.
+ * @param limit bytes at the most
+ * @throws Problem 415 for anything but uncompressed UTF-8 `application/json`, 413 above the limit, 400 for a body that
+ * is missing, malformed or no object
+ */
+export async function readJsonObject(request: Request, limit: number): Promise<object> {
+  checkMediaType(request);
+  return parseObject(decodeUtf8(await readBytes(request, limit)));
+}
+
+/** `charset` is no parameter of this media type (RFC 8259 section 11); clients that send it must mean UTF-8. */
+function checkMediaType(request: Request): void {
+  const [type = "", ...parameters] = (request.get("content-type") ?? "").toLowerCase().split(";");
+  const charsets = parameters.map((parameter) => parameter.trim()).filter((text) => text.startsWith("charset="));
+  if (type.trim() !== "application/json" || charsets.some((text) => !/^charset="?utf-?8"?$/.test(text)))
+    throw new Problem("unsupported-media-type", "send the body as application/json in UTF-8");
+  if ((request.get("content-encoding") ?? "identity").toLowerCase() !== "identity")
+    throw new Problem("unsupported-media-type", "send the body without compression");
+}
+
+async function readBytes(request: Request, limit: number): Promise<Buffer> {
+  try {
+    return await getRawBody(request, { limit, length: request.get("content-length") ?? null });
+  } catch (error) {
+    // What is still on its way is read and thrown away, so that the client gets to see the answer.
+    request.resume();
+    if (error instanceof Error && "type" in error && error.type === "entity.too.large")
+      throw new Problem("payload-too-large", `the body of this call may have ${limit} bytes at the most`);
+    throw new Problem("invalid-request", "the body ended early");
+  }
+}
+
+function decodeUtf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Problem("invalid-request", "the body must be valid UTF-8");
+  }
+}
+
+function parseObject(text: string): object {
+  if (text.trim() === "") throw new Problem("invalid-request", "the body is missing: send a JSON object");
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Problem("invalid-request", "the body must be valid JSON");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Problem("invalid-request", "the body must be a JSON object");
+  return value;
+}

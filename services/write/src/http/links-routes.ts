@@ -1,0 +1,88 @@
+import { CreateLinkRequest, isCode, Problem } from "@linkfence/contracts";
+import { createValidator } from "@linkfence/service-shell";
+import type { Request } from "express";
+import { draftLink } from "../domain/link.ts";
+import type { TargetRules } from "../domain/target.ts";
+import type { Statistics } from "../statistics.ts";
+import type { LinkStore } from "../store/links.ts";
+import { readJsonObject } from "./json-body.ts";
+import { type PresentLink, presentRevocation } from "./presentation.ts";
+import { readQuery } from "./query.ts";
+import { NOT_CONFIRMED, readWait } from "./revocation.ts";
+import type { Routes } from "./routes.ts";
+
+/** A target of full size with a title and tags has about 13 KB. */
+export const SINGLE_BODY_LIMIT = 16_384;
+
+export type LinkRouteDeps = {
+  links: LinkStore;
+  statistics: Statistics;
+  presentLink: PresentLink;
+  rules: TargetRules;
+  /** ms since 1970. */
+  now: () => number;
+};
+
+/** The calls that deal with one link. */
+export function linkRoutes({ links, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
+  const validate = createValidator(CreateLinkRequest);
+  return {
+    "/v1/links": {
+      post: {
+        scope: "links:create",
+        async handle(request, author) {
+          readQuery(request, []);
+          const body = validate(await readJsonObject(request, SINGLE_BODY_LIMIT));
+          const link = await links.create(draftLink(body, { ...rules, now: now() }), author);
+          return { status: 201, body: presentLink(link), headers: { Location: `/v1/links/${link.code}` } };
+        },
+      },
+    },
+    "/v1/links/:code": {
+      get: {
+        scope: "links:read",
+        async handle(request, { owner }) {
+          readQuery(request, []);
+          return { status: 200, body: presentLink(await findLink(links, request, owner)) };
+        },
+      },
+      delete: {
+        scope: "links:revoke",
+        async handle(request, author) {
+          readWait(request);
+          const [revoked] = await links.revoke([codeOf(request)], author);
+          if (!revoked || revoked.outcome === "not-found") throw linkNotFound();
+          return { status: 200, body: { ...presentRevocation(revoked), effective: NOT_CONFIRMED } };
+        },
+      },
+    },
+    "/v1/links/:code/stats": {
+      get: {
+        scope: "stats:read",
+        async handle(request, { owner }) {
+          readQuery(request, []);
+          const { code } = await findLink(links, request, owner);
+          return { status: 200, body: await statistics.read(code) };
+        },
+      },
+    },
+  };
+}
+
+/** An unknown link and somebody else's look the same. */
+export function linkNotFound(): Problem {
+  return new Problem("not-found", "you have no link with this code");
+}
+
+async function findLink(links: LinkStore, request: Request, owner: string) {
+  const link = await links.find(codeOf(request), owner);
+  if (!link) throw linkNotFound();
+  return link;
+}
+
+/** What cannot be a code is not looked up: PostgreSQL would refuse some of it as text. */
+function codeOf(request: Request): string {
+  const { code } = request.params;
+  if (typeof code !== "string" || !isCode(code)) throw linkNotFound();
+  return code;
+}

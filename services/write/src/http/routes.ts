@@ -1,0 +1,68 @@
+import { Problem } from "@linkfence/contracts";
+import type { Express, Request, RequestHandler, Response } from "express";
+import type { Scope } from "../domain/api-key.ts";
+import type { Author } from "../store/link-rows.ts";
+import type { Authenticator } from "./auth.ts";
+
+export type Reply = { status: number; body: unknown; headers?: Record<string, string> };
+
+/** One call of the API: what its key must allow, and what it does. */
+export type Call = { scope: Scope; handle: (request: Request, author: Author) => Promise<Reply> };
+
+export type Method = "get" | "post" | "delete";
+export type Routes = Record<string, Partial<Record<Method, Call>>>;
+
+/** Told about each finished request: the route's own pattern, never the path, which anybody may choose. */
+export type OnRequest = (route: string, statusClass: string) => void;
+
+/** Adds routes to an app. A method that a path does not have is answered 405 (RFC 9110 section 15.5.6). */
+export function addRoutes(app: Express, routes: Routes, authenticate: Authenticator): void {
+  for (const [pattern, calls] of Object.entries(routes)) {
+    const route = app.route(pattern);
+    for (const [method, call] of Object.entries(calls) as [Method, Call][])
+      route[method](nameRoute(`${method.toUpperCase()} ${pattern.replaceAll("\\", "")}`), answer(call, authenticate));
+    const allow = allowedMethods(Object.keys(calls));
+    route.all((request, response) => {
+      response.setHeader("Allow", allow);
+      throw new Problem("method-not-allowed", `${request.method} is not possible here; possible are ${allow}`);
+    });
+  }
+}
+
+/** Counts each request when its answer is through, or its client gone. */
+export function countRequests(onRequest: OnRequest): RequestHandler {
+  return (_request, response, next) => {
+    response.once("close", () => {
+      const statusClass = response.writableFinished ? `${Math.floor(response.statusCode / 100)}xx` : "aborted";
+      onRequest(routeOf(response), statusClass);
+    });
+    next();
+  };
+}
+
+function nameRoute(name: string): RequestHandler {
+  return (_request, response, next) => {
+    response.locals.route = name;
+    next();
+  };
+}
+
+function routeOf(response: Response): string {
+  return typeof response.locals.route === "string" ? response.locals.route : "none";
+}
+
+function answer(call: Call, authenticate: Authenticator): RequestHandler {
+  return async (request, response) => {
+    const author = await authenticate(request.get("authorization"), call.scope);
+    const { status, body, headers = {} } = await call.handle(request, author);
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    response.status(status).json(body);
+  };
+}
+
+function allowedMethods(methods: readonly string[]): string {
+  return methods
+    .map((method) => method.toUpperCase())
+    .flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]))
+    .join(", ");
+}

@@ -1,0 +1,75 @@
+// How a link is written and read in SQL; links.ts says when.
+import type { Link } from "@linkfence/contracts";
+import type { Sql, TransactionSql } from "@linkfence/db";
+import type { Expiry } from "../domain/expiry.ts";
+import type { LinkDraft } from "../domain/link.ts";
+
+/** A link as the database holds it: what its short URL looks like is not the database's business. */
+export type StoredLink = Omit<Link, "shortUrl">;
+
+/** Who creates: the owner, and the id of the key that was used. */
+export type Author = { owner: string; keyId: string };
+
+export type LinkRow = { code: string; kind: StoredLink["kind"]; draft: LinkDraft };
+
+type AnySql = Sql | TransactionSql;
+
+/**
+ * The columns of a `StoredLink`. Times leave the database as text: a JavaScript date would cut their microseconds.
+ * Whether a link has expired is judged at each reading.
+ */
+export function linkColumns(sql: AnySql) {
+  return sql`
+    code, target, kind, state, version, owner, title, tags, created_by AS "createdBy", revoked_by AS "revokedBy",
+    coalesce(expires_at <= clock_timestamp(), false) AS expired,
+    ${utcText(sql, "created_at")} AS "createdAt",
+    ${utcText(sql, "expires_at")} AS "expiresAt",
+    ${utcText(sql, "revoked_at")} AS "revokedAt"`;
+}
+
+function utcText(sql: AnySql, column: string) {
+  return sql`to_char(${sql(column)} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+}
+
+/** One row as an INSERT without its end. */
+export function insertLink(sql: Sql, { code, kind, draft }: LinkRow, author: Author) {
+  return sql`
+    INSERT INTO link (code, kind, target, owner, title, tags, expires_at, created_by)
+    VALUES (${code}, ${kind}, ${draft.target}, ${author.owner}, ${draft.title}, ${[...draft.tags]}::text[],
+            ${expiryValue(sql, draft.expiry)}, ${author.keyId})`;
+}
+
+/** A life in seconds begins at the transaction's own time, which is also `created_at`. */
+function expiryValue(sql: Sql, expiry: Expiry) {
+  if (expiry.kind === "after") return sql`now() + make_interval(secs => ${expiry.seconds}::int8)`;
+  // The detour by text keeps the driver from reading the time itself, with milliseconds only.
+  return expiry.kind === "at" ? sql`${expiry.time}::text::timestamptz` : sql`NULL`;
+}
+
+/**
+ * Many rows as one statement with one parameter, whatever their number; codes that exist are left out of its result.
+ * The rows go in in the order of their codes: two such statements that share codes then wait for each other in one
+ * direction only, and cannot deadlock.
+ */
+export function insertLinks(sql: TransactionSql, rows: readonly LinkRow[], author: Author) {
+  const json = JSON.stringify(
+    rows.map(({ code, kind, draft: { target, title, tags, expiry } }) => ({
+      code,
+      kind,
+      target,
+      title,
+      tags,
+      lifetime: expiry.kind === "after" ? expiry.seconds : null,
+      expires_at: expiry.kind === "at" ? expiry.time : null,
+    })),
+  );
+  return sql<StoredLink[]>`
+    INSERT INTO link (code, kind, target, owner, title, tags, expires_at, created_by)
+    SELECT code, kind, target, ${author.owner}, title, tags,
+           coalesce(expires_at, now() + make_interval(secs => lifetime)), ${author.keyId}
+      FROM json_to_recordset(${json}::text::json)
+        AS item (code text, kind text, target text, title text, tags text[], lifetime int8, expires_at timestamptz)
+     ORDER BY code
+    ON CONFLICT (code) DO NOTHING
+    RETURNING ${linkColumns(sql)}`;
+}

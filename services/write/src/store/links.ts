@@ -1,0 +1,152 @@
+// Creation never looks first: the primary key decides who gets a code, and only a row that came back was created.
+// Nothing here updates a link; revocation is the SQL function's.
+import { Problem } from "@linkfence/contracts";
+import { type Database, errorCode, type TransactionSql } from "@linkfence/db";
+import type { Counts } from "../counts.ts";
+import type { NewCode } from "../domain/code.ts";
+import type { LinkDraft } from "../domain/link.ts";
+import { type Author, insertLink, insertLinks, type LinkRow, linkColumns, type StoredLink } from "./link-rows.ts";
+import { retryTransient } from "./retry.ts";
+
+/**
+ * Tries for a random code. With a hundred million links and codes of 8 characters a collision happens once in a million
+ * tries; five in a row mean that the codes of that length are used up.
+ */
+const CODE_TRIES = 5;
+
+const UNIQUE_VIOLATION = "23505";
+
+export type RevokedCode =
+  | { code: string; outcome: "revoked" | "already-revoked"; version: number; seq: number }
+  | { code: string; outcome: "not-found"; version: -1; seq: null };
+
+export type BatchOutcome = StoredLink | Problem;
+
+export type LinkStoreOptions = {
+  db: Database;
+  newCode: NewCode;
+  counts: Pick<Counts, "created" | "collisions" | "revoked">;
+};
+
+export type LinkStore = ReturnType<typeof createLinkStore>;
+
+/** Creates the store of links. Its functions reject with a `Problem` where a rule decided, else with the database's error. */
+export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
+  /** Creates one link. Rejects with `alias-taken` or `code-space-exhausted`. */
+  async function create(draft: LinkDraft, author: Author): Promise<StoredLink> {
+    const { alias } = draft;
+    const link = await (alias === null ? createRandom(draft, author) : createAlias(alias, draft, author));
+    counts.created[link.kind] += 1;
+    return link;
+  }
+
+  async function createRandom(draft: LinkDraft, author: Author): Promise<StoredLink> {
+    for (let tries = 0; tries < CODE_TRIES; tries++) {
+      const row: LinkRow = { code: newCode(draft.codeLength), kind: "RANDOM", draft };
+      const [created] = await retryTransient(() =>
+        db.run(
+          (sql) => sql<StoredLink[]>`
+            ${insertLink(sql, row, author)} ON CONFLICT (code) DO NOTHING RETURNING ${linkColumns(sql)}`,
+        ),
+      );
+      if (created) return created;
+      counts.collisions += 1;
+    }
+    throw codeSpaceExhausted(draft);
+  }
+
+  /** The notification, in the same transaction, lets redirect processes forget that they saw no such code. */
+  async function createAlias(code: string, draft: LinkDraft, author: Author): Promise<StoredLink> {
+    const row: LinkRow = { code, kind: "ALIAS", draft };
+    try {
+      const [created] = await retryTransient(() =>
+        db.run(
+          (sql) => sql<(StoredLink & { hint: unknown })[]>`
+            ${insertLink(sql, row, author)} RETURNING ${linkColumns(sql)}, pg_notify('link_created', '') AS hint`,
+        ),
+      );
+      if (!created) throw new Error("an INSERT returned no row");
+      const { hint: _, ...link } = created;
+      return link;
+    } catch (error) {
+      throw errorCode(error) === UNIQUE_VIOLATION ? aliasTaken(code) : error;
+    }
+  }
+
+  /**
+   * Creates many links in one transaction: one statement for all of them, and one more for the random codes among
+   * them that were taken. Of two equal aliases the first wins.
+   * @returns for each draft, in order, the link or why there is none
+   */
+  async function createBatch(drafts: readonly LinkDraft[], author: Author): Promise<BatchOutcome[]> {
+    const outcomes = await retryTransient(() => db.transaction((sql) => insertBatch(sql, drafts, author)));
+    for (const outcome of outcomes) if (!(outcome instanceof Problem)) counts.created[outcome.kind] += 1;
+    return outcomes;
+  }
+
+  async function insertBatch(sql: TransactionSql, drafts: readonly LinkDraft[], author: Author) {
+    const outcomes = new Array<BatchOutcome | undefined>(drafts.length);
+    const used = new Set<string>();
+    let waiting = [...drafts.entries()];
+    for (let tries = 0; tries < CODE_TRIES && waiting.length > 0; tries++) {
+      const rows = claimCodes(waiting, used);
+      const created = rows.size > 0 ? await insertLinks(sql, [...rows.values()], author) : [];
+      const byCode = new Map(created.map((link) => [link.code, link]));
+      for (const [i, { alias }] of waiting) {
+        outcomes[i] = byCode.get(rows.get(i)?.code ?? "") ?? (alias === null ? undefined : aliasTaken(alias));
+        if (!outcomes[i]) counts.collisions += 1;
+      }
+      waiting = waiting.filter(([i]) => outcomes[i] === undefined);
+    }
+    if (outcomes.some((outcome) => outcome && !(outcome instanceof Problem) && outcome.kind === "ALIAS"))
+      await sql`SELECT pg_notify('link_created', '')`;
+    return drafts.map((draft, i) => outcomes[i] ?? codeSpaceExhausted(draft));
+  }
+
+  /** Gives each draft the code to try next, unless another draft of the batch has it already. */
+  function claimCodes(waiting: readonly [number, LinkDraft][], used: Set<string>): Map<number, LinkRow> {
+    const rows = new Map<number, LinkRow>();
+    for (const [i, draft] of waiting) {
+      const code = draft.alias ?? newCode(draft.codeLength);
+      if (used.has(code)) continue;
+      used.add(code);
+      rows.set(i, { code, kind: draft.alias === null ? "RANDOM" : "ALIAS", draft });
+    }
+    return rows;
+  }
+
+  /** Finds a link of one owner; undefined for an unknown code and for a link of somebody else. */
+  async function find(code: string, owner: string): Promise<StoredLink | undefined> {
+    const [link] = await db.run(
+      (sql) => sql<StoredLink[]>`SELECT ${linkColumns(sql)} FROM link WHERE code = ${code} AND owner = ${owner}`,
+    );
+    return link;
+  }
+
+  /** Revokes links of one owner: one call, one transaction, one lock, one notification. One result a code, in order. */
+  async function revoke(codes: readonly string[], author: Author): Promise<RevokedCode[]> {
+    const rows = await retryTransient(() =>
+      db.run(
+        (sql) => sql<RevokedCode[]>`
+          SELECT code, outcome, version, seq
+            FROM revoke_links(${[...codes]}::text[], ${author.owner}, ${author.keyId}) ORDER BY ordinal`,
+      ),
+    );
+    for (const { outcome } of rows) counts.revoked[outcome] += 1;
+    return [...rows];
+  }
+
+  return { create, createBatch, find, revoke };
+}
+
+function aliasTaken(alias: string): Problem {
+  return new Problem("alias-taken", `the alias ${alias} is taken, or was once: choose another`);
+}
+
+function codeSpaceExhausted({ codeLength }: LinkDraft): Problem {
+  const longer = Math.min(32, codeLength + 2);
+  return new Problem(
+    "code-space-exhausted",
+    `no free code of ${codeLength} characters was found in ${CODE_TRIES} tries: ask for a codeLength of ${longer}`,
+  );
+}
