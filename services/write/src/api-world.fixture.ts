@@ -1,0 +1,60 @@
+// One write service on a database of its own, for the tests of the API.
+import {
+  createApiClient,
+  createHttpClient,
+  createTestDatabase,
+  type HttpRequest,
+  makeAdminKey,
+  startService,
+  waitUntilReady,
+} from "@linkfence/testkit";
+import { mintKey } from "./store/key-secret.ts";
+
+export type Body = Record<string, unknown>;
+export type ApiWorld = Awaited<ReturnType<typeof startApiWorld>>;
+
+/** Starts it, in a time zone far from UTC, with `https://sho.example` as its public place and no statistics. */
+export async function startApiWorld() {
+  const database = await createTestDatabase("main");
+  const adminKey = await makeAdminKey(database.url);
+  const http = createHttpClient(32);
+  const write = await startService("write", {
+    DATABASE_URL: database.url,
+    PUBLIC_BASE_URL: "https://sho.example",
+    CLICK_INGEST_URL: "http://127.0.0.1:1",
+    TZ: "Pacific/Auckland",
+  });
+  await waitUntilReady(write);
+  const api = <T = Body>(method: string, path: string, body?: unknown, key = adminKey) =>
+    createApiClient(http, write.url, key)<T>(method, path, body);
+
+  return {
+    database,
+    adminKey,
+    write,
+    api,
+    create: (body: Body) => api("POST", "/v1/links", body),
+    raw: (path: string, options: HttpRequest) => http.send(write.url, path, options),
+    authorized: (headers: Record<string, string> = {}) => ({ Authorization: `Bearer ${adminKey}`, ...headers }),
+    async rowsOf(code: string) {
+      const rows = await database.sql<{ target: string }[]>`SELECT target FROM link WHERE code = ${code}`;
+      return rows.map(({ target }) => target);
+    },
+    async linkCount() {
+      const [row] = await database.sql<{ n: number }[]>`SELECT count(*)::int AS n FROM link`;
+      return row?.n;
+    },
+    /** A key of another owner, or with other scopes. */
+    async addKey(owner: string, scopes: string[], over: { expired?: boolean } = {}): Promise<string> {
+      const { id, text, secretHash } = mintKey();
+      await database.sql`INSERT INTO api_key (id, owner, name, scopes, secret_hash, expires_at)
+        VALUES (${id}, ${owner}, 'test', ${scopes}, ${secretHash}, ${over.expired ? new Date(0) : null})`;
+      return text;
+    },
+    async stop() {
+      http.close();
+      await write.stop();
+      await database.drop();
+    },
+  };
+}

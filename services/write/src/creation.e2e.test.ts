@@ -1,0 +1,184 @@
+// Creation through the admin API: a real process, a real database, and everything that people really sent.
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type ApiWorld, type Body, startApiWorld } from "./api-world.fixture.ts";
+
+let world: ApiWorld;
+beforeAll(async () => {
+  world = await startApiWorld();
+});
+afterAll(() => world.stop());
+
+describe("creation", () => {
+  test("answers with the link as it is stored, and says where it is", async () => {
+    const body = JSON.stringify({ target: "https://example.com/?abc#123", title: "T", tags: ["a", "b"] });
+    const answer = await world.raw("/v1/links", {
+      method: "POST",
+      headers: world.authorized({ "Content-Type": "application/json" }),
+      body,
+    });
+    const link = JSON.parse(answer.body) as Body;
+    expect(answer.status).toBe(201);
+    expect(answer.headers).toMatchObject({ location: `/v1/links/${String(link.code)}`, "cache-control": "no-store" });
+    expect(link).toEqual({
+      code: expect.stringMatching(/^[A-HJ-NP-Za-km-z2-9]{8}$/),
+      shortUrl: `https://sho.example/${String(link.code)}`,
+      target: "https://example.com/?abc#123",
+      kind: "RANDOM",
+      state: "ACTIVE",
+      expired: false,
+      version: 1,
+      owner: "admin",
+      title: "T",
+      tags: ["a", "b"],
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+      createdBy: world.adminKey.split("_")[1],
+      expiresAt: null,
+      revokedAt: null,
+      revokedBy: null,
+    });
+    expect((await world.api("GET", `/v1/links/${String(link.code)}`)).json).toEqual(link);
+  });
+
+  test("keeps escapes, empty values and repeated names of a query as they were typed", async () => {
+    const target =
+      "https://example.com/r?u=https%3A%2F%2Fx.example%2F%3Fa%3D1%2526b%3D2&m=a%2Bb%40c.example&a&b=&=c&a=1&a=2";
+    const { json } = await world.create({ target });
+    expect(json.target).toBe(target);
+    expect(await world.rowsOf(String(json.code))).toEqual([target]);
+  });
+
+  test.each([
+    "javascript:alert(1)",
+    "https://user:pw@example.com/",
+    "https://sho.example/b",
+    "http:example.com",
+    "https://example.com/x\u0000",
+    "https://example.com/\ud800",
+    " https://example.com/",
+    "",
+    `https://example.com/${"a".repeat(9000)}`,
+  ])("refuses the target %j with 422, names field and rule, and writes nothing", async (target) => {
+    const before = await world.linkCount();
+    const { status, json } = await world.create({ target });
+    expect([status, json.code]).toEqual([422, "invalid-target"]);
+    expect(json.errors).toEqual([{ field: "target", rule: expect.any(String), detail: expect.any(String) }]);
+    expect(await world.linkCount()).toBe(before);
+  });
+
+  test.each([
+    "a?b",
+    "a/b",
+    "     ",
+    "🍞",
+    "",
+    "/",
+    "   ",
+    "a%20b",
+    "ab",
+    "a".repeat(65),
+    "api",
+    "METRICS",
+    "a\u0000b",
+    "a\nb",
+  ])("refuses the alias %j with 422, and the next ordinary creation works", async (alias) => {
+    const before = await world.linkCount();
+    const { status, json } = await world.create({ target: "https://example.com/", alias });
+    expect([status, json.code]).toEqual([422, "invalid-alias"]);
+    expect(await world.linkCount()).toBe(before);
+    expect((await world.create({ target: "https://example.com/" })).status).toBe(201);
+  });
+
+  test("takes null for absent", async () => {
+    const { status, json } = await world.create({
+      target: "https://example.com/",
+      alias: null,
+      title: null,
+      tags: null,
+      expiresAt: null,
+    });
+    expect([status, json.kind]).toEqual([201, "RANDOM"]);
+  });
+
+  test("tells codes apart by letter case", async () => {
+    const [upper, lower] = [
+      await world.create({ target: "https://a.example/", alias: "Promo" }),
+      await world.create({ target: "https://b.example/", alias: "promo" }),
+    ];
+    expect([upper.status, lower.status]).toEqual([201, 201]);
+    expect((await world.api("GET", "/v1/links/Promo")).json.target).toBe("https://a.example/");
+    expect((await world.api("GET", "/v1/links/PROMO")).status).toBe(404);
+  });
+
+  test("of one alias by sixteen at once: one link, fifteen refusals, and the target is the winner's", async () => {
+    const targets = Array.from({ length: 16 }, (_, n) => `https://example.com/${n}`);
+    const answers = await Promise.all(targets.map((target) => world.create({ target, alias: "contested" })));
+    const won = answers.findIndex(({ status }) => status === 201);
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(15).fill(409)]);
+    expect(answers.filter(({ status }) => status === 409).every(({ json }) => json.code === "alias-taken")).toBe(true);
+    expect(await world.rowsOf("contested")).toEqual([targets[won]]);
+  });
+
+  test("control: looking first and updating on conflict lets sixteen callers win, and overwrites fifteen targets", async () => {
+    await world.database.sql`CREATE TABLE naive (code text PRIMARY KEY, target text)`;
+    let arrived = 0;
+    let open = () => {};
+    const barrier = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const claim = async (target: string) => {
+      const [taken] = await world.database.sql`SELECT 1 FROM naive WHERE code = 'contested'`;
+      arrived += 1;
+      if (arrived === 16) open();
+      await barrier;
+      if (taken) return "taken";
+      await world.database
+        .sql`INSERT INTO naive VALUES ('contested', ${target}) ON CONFLICT (code) DO UPDATE SET target = excluded.target`;
+      return "created";
+    };
+    const results = await Promise.all(Array.from({ length: 16 }, (_, n) => claim(`https://example.com/${n}`)));
+    expect(results).toEqual(Array(16).fill("created"));
+    expect(await world.database.sql`SELECT * FROM naive`).toHaveLength(1);
+  });
+
+  test("of eight hundred random links at once gives eight hundred codes", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 800 }, () => world.create({ target: "https://example.com/" })),
+    );
+    expect(new Set(answers.map(({ json }) => json.code)).size).toBe(800);
+  });
+
+  test("with an expiry is the same instant however its offset is written, whatever this machine's own time zone is", async () => {
+    const at = new Date(Date.now() + 90_000).toISOString().replace(/\.\d+Z$/, "");
+    const shifted = new Date(Date.parse(`${at}Z`) + 3 * 3_600_000).toISOString().replace(/\.\d+Z$/, "");
+    const links = await Promise.all(
+      [`${at}Z`, `${shifted}+03:00`].map((expiresAt) => world.create({ target: "https://example.com/", expiresAt })),
+    );
+    expect(links.map(({ json }) => json.expiresAt)).toEqual([`${at}.000000Z`, `${at}.000000Z`]);
+    const { json } = await world.create({ target: "https://example.com/", expiresInSeconds: 60 });
+    expect(Date.parse(String(json.expiresAt)) - Date.parse(String(json.createdAt))).toBe(60_000);
+  });
+
+  test.each([
+    [{ expiresAt: "2030-01-01T00:00:00" }, "expiresAt"],
+    [{ expiresAt: "2001-01-01T00:00:00Z" }, "expiresAt"],
+    [{ expiresInSeconds: 5, expiresAt: "2030-01-01T00:00:00Z" }, "expiresAt"],
+    [{ expiresInSeconds: 0 }, "expiresInSeconds"],
+    [{ expiresInSeconds: 1.5 }, "expiresInSeconds"],
+    [{ codeLength: 7 }, "codeLength"],
+    [{ codeLength: 33 }, "codeLength"],
+    [{ codeLength: 8, alias: "both-of" }, "codeLength"],
+    [{ title: "x\u0000" }, "title"],
+    [{ tags: ["ok", "\ud800"] }, "tags[1]"],
+    [{ tags: Array(21).fill("t") }, "tags"],
+    [{ surprise: 1 }, "surprise"],
+    [{ target: 7 }, "target"],
+    [{ target: ["https://example.com/"] }, "target"],
+    [{ alias: 7 }, "alias"],
+  ])("refuses %j with 400 that names %s", async (over, field) => {
+    const before = await world.linkCount();
+    const { status, json } = await world.create({ target: "https://example.com/", ...over });
+    expect([status, json.code]).toEqual([400, "invalid-request"]);
+    expect((json.errors as { field: string }[])[0]?.field).toBe(field);
+    expect(await world.linkCount()).toBe(before);
+  });
+});
