@@ -56,9 +56,10 @@ function listens(port: number): Promise<boolean> {
 
 describe("the start command", () => {
   test("brings everything up, prints the key once, serves on two redirects, and continues with the same data", async () => {
-    const first = start();
+    const fresh = await mkdtemp(join(directory, "fresh-"));
+    const first = start({ LINKFENCE_DATA_DIR: fresh });
     await first.printed("linkfence is ready.");
-    const keyFile = join(directory, "admin-key");
+    const keyFile = join(fresh, "admin-key");
     const key = (await readFile(keyFile, "utf8")).trim();
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
     await first.printed("Ctrl-C stops");
@@ -76,7 +77,7 @@ describe("the start command", () => {
     expect(exit).toEqual({ code: 0, signal: null });
     for (const offset of [0, 1, 2, 10, 11, 12, 20, 30]) expect(await listens(base + offset)).toBe(false);
 
-    const second = start();
+    const second = start({ LINKFENCE_DATA_DIR: fresh });
     await second.printed("linkfence is ready.");
     expect(second.output()).not.toContain(key);
     expect((await http.send(`http://127.0.0.1:${base}`, "/kept")).status).toBe(302);

@@ -9,11 +9,14 @@ export type LogLevel = "error" | "warn" | "info" | "debug";
 type Fields = Record<string, unknown> | undefined;
 export type Logger = Record<LogLevel, (message: string, fields?: Record<string, unknown>) => void>;
 
-/** Keys of this product and passwords in URLs, wherever they turn up. */
+/**
+ * Takes out keys of this product and passwords in URLs, wherever they turn up. Every repetition is bounded, so that a
+ * long text from outside costs no more than its length.
+ */
 export function redact(text: string): string {
   return text
     .replace(/linkfence_([A-Za-z0-9]{1,32})_[A-Za-z0-9_-]+/g, "linkfence_$1_[redacted]")
-    .replace(/([a-z][a-z0-9+.-]*:\/\/[^\s:/@]*):[^\s@]*@/gi, "$1:[redacted]@");
+    .replace(/\b([a-z][a-z0-9+.-]{0,30}:\/\/[^\s:/@]{0,200}):[^\s@]{0,500}@/gi, "$1:[redacted]@");
 }
 
 /**
@@ -81,7 +84,8 @@ function plainValue(value: unknown): unknown {
   return cut(JSON.stringify(value) ?? String(value));
 }
 
+/** What is looked through is bounded too: of a text without end, the end is of no interest. */
 function cut(text: string): string {
-  const safe = redact(text);
+  const safe = redact(text.slice(0, FIELD_MAX * 8));
   return safe.length > FIELD_MAX ? `${safe.slice(0, FIELD_MAX)}…` : safe;
 }
