@@ -1,5 +1,6 @@
 // The whole product on real targets: created in batches, followed on two redirect processes, partly revoked, counted.
 import { readFile } from "node:fs/promises";
+import { parseUrl } from "@linkfence/contracts";
 import {
   createApiClient,
   createHttpClient,
@@ -208,7 +209,7 @@ class Run {
 function breaksARule(target: string): boolean {
   const authority = /^[^:]*:\/\/([^/?#]*)/.exec(target)?.[1] ?? "";
   const host = authority.replace(/:\d*$/, "");
-  return !URL.canParse(target) || /[@\\]/.test(authority) || /^\.|\.\./.test(host) || /^\s|\s$/.test(target);
+  return parseUrl(target) === null || /[@\\]/.test(authority) || /^\.|\.\./.test(host) || /^\s|\s$/.test(target);
 }
 
 function ms(startedAt: number): string {

@@ -3,3 +3,4 @@ export * from "./code.ts";
 export * from "./link.ts";
 export * from "./problem.ts";
 export * from "./stats.ts";
+export * from "./url.ts";

@@ -190,6 +190,38 @@ describe("a follower", () => {
     expect(running.stats().failures).toBe(2);
   });
 
+  test("is not hastened by notifications while reads fail", async () => {
+    const { world, running } = await startSettled({ pollIntervalMs: 1000 });
+    world.beforeAnswer(async () => {
+      throw new Error("away");
+    });
+    const trouble = world.next(/^trouble/);
+    running.wake();
+    await trouble;
+    const { failures } = running.stats();
+    for (let round = 0; round < 100; round += 1) {
+      running.wake();
+      await new Promise(setImmediate);
+    }
+    expect(running.stats().failures).toBe(failures);
+  });
+
+  test("keeps what it applied when a later page fails, and is not synced until the last one is there", async () => {
+    const { world, running } = await startSettled();
+    for (let seq = 2; seq <= 5; seq += 1) world.log.push(change(seq));
+    let reads = 0;
+    world.beforeAnswer(async () => {
+      reads += 1;
+      if (reads === 2) throw new Error("away");
+    });
+    const acknowledged = world.next(/^renewed 5$/);
+    running.wake();
+    await acknowledged;
+    const since = world.events.slice(world.events.indexOf("applied 2,3"));
+    const untilSynced = since.slice(0, since.indexOf("synced 0")).filter((event) => !event.startsWith("renewed"));
+    expect(untilSynced).toEqual(["applied 2,3", "trouble away", "applied 4,5"]);
+  });
+
   test("takes a flood of notifications for a few", async () => {
     const { world, running } = await startSettled();
     const reads = running.stats().syncs;

@@ -1,8 +1,13 @@
 // The listener against a real server, through proxies that break the connection in every way a network does.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { createTestDatabase, type FaultProxy, startFaultProxy, type TestDatabase } from "@linkfence/testkit";
+import {
+  createTestDatabase,
+  type FaultProxy,
+  startFaultProxy,
+  startPooler,
+  type TestDatabase,
+} from "@linkfence/testkit";
 import pgListen from "pg-listen";
-import { startPooler } from "./test-support/pooler.ts";
 import { createWake, type Wake, type WakeState } from "./wake.ts";
 
 /** As in service, at a twentieth of the time. */

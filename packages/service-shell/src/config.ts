@@ -1,6 +1,7 @@
 // Configuration from environment variables, judged whole before anything starts: every fault is listed at once, each
 // names its variable and the rule, and none repeats the value, which may be a secret.
 import { readFileSync } from "node:fs";
+import { parseUrl } from "@linkfence/contracts";
 import { Ajv } from "ajv";
 import { envSchema } from "env-schema";
 import { type Static, type TObject, type TSchema, Type } from "typebox";
@@ -106,8 +107,8 @@ function createAjv(): Ajv {
 }
 
 function isHttpUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
+  const url = parseUrl(text);
+  if (!url) return false;
   const plain = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
   return plain && (url.protocol === "http:" || url.protocol === "https:") && !/[?#\s]/.test(text);
 }
@@ -118,8 +119,7 @@ function isDatabaseUrl(text: string): boolean {
   if (!match || /[\s]/.test(text) || credentials.split(":").length > 2) return false;
   if (/%(?![0-9A-Fa-f]{2})/.test(credentials)) return false;
   return hosts.split(",").every((host) => {
-    if (!URL.canParse(`tcp://${host}`)) return false;
-    const { hostname, pathname } = new URL(`tcp://${host}`);
+    const { hostname = "", pathname = "" } = parseUrl(`tcp://${host}`) ?? {};
     return hostname !== "" && (pathname === "" || pathname === "/");
   });
 }

@@ -189,7 +189,8 @@ describe("SIGTERM", () => {
 
     redirect.kill("SIGTERM");
     await idleEnded;
-    await expect(http.send(redirect.url, "/robots.txt")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    const refused = new Promise((resolve) => connect(port, "127.0.0.1").once("error", resolve));
+    expect(await refused).toMatchObject({ code: "ECONNREFUSED" });
     expect(await registry()).toHaveLength(1);
     await locker`COMMIT`;
     locker.release();

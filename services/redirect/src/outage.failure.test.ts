@@ -8,6 +8,7 @@ import {
   type RunningService,
   readMetric,
   startFaultProxy,
+  startPooler,
   startService,
   type TestDatabase,
   waitUntilReady,
@@ -173,5 +174,25 @@ describe("a table that is locked", () => {
     locker.release();
     await until(`/${cold}`, 302, [503]);
     expect(await readMetric(redirect, "linkfence_loads_under_way")).toBe(0);
+  });
+});
+
+describe("a connection string for LISTEN that leads through a pooler in transaction mode", () => {
+  test("keeps the process from being ready, which says why; polling goes on without", async () => {
+    const pooler = await startPooler(Number(new URL(database.url).port));
+    pooler.set("deaf");
+    await start({ LISTEN_DATABASE_URL: pooler.through(database.url) });
+    const told = await redirect.logged(({ state }) => state === "deaf");
+    expect(told.level).toBe("warn");
+    const readiness = await fetch(`${redirect.opsUrl}/readyz`);
+    expect(readiness.status).toBe(503);
+    expect(await readiness.text()).toContain("LISTEN_DATABASE_URL");
+    const [code = ""] = await createLinks(1);
+    expect((await get(`/${code}`)).status).toBe(302);
+    await revoke(code);
+    await until(`/${code}`, 410, [302]);
+    pooler.set("pass");
+    await waitUntilReady(redirect);
+    await pooler.close();
   });
 });

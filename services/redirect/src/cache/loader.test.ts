@@ -101,6 +101,15 @@ describe("loads", () => {
     await expect(load).rejects.toBeInstanceOf(StaleRead);
   });
 
+  test("make entries whose age and remaining life count from before the read was sent", async () => {
+    const { reads, loader, advance } = createWorld();
+    advance(100);
+    const load = loader.load("abc");
+    advance(700);
+    reads[0]?.answer({ ...OLD, remainingMs: 5000 });
+    expect(await load).toMatchObject({ loadedAt: { mono: 100, wall: 100 }, expiresAtMono: 5100 });
+  });
+
   test("that fail are told to all who asked, and not remembered", async () => {
     const { reads, cache, loader } = createWorld();
     const both = Promise.allSettled([loader.load("abc"), loader.load("abc")]);

@@ -17,20 +17,29 @@ export function createIngestClient(baseUrl: string, sender: string) {
   const checkResult = createValidator(ClickBatchResult);
 
   return async (clicks: readonly Click[], signal: AbortSignal): Promise<SendResult> => {
+    // One listener for each attempt, taken off again: a signal that lives as long as the process must not collect them.
+    const attempt = new AbortController();
+    const abort = () => attempt.abort();
+    const deadline = setTimeout(abort, DEADLINE_MS);
+    signal.addEventListener("abort", abort, { once: true });
     try {
       const response = await fetch(url, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ sender, clicks }),
         redirect: "error",
-        signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
+        signal: attempt.signal,
       });
       const text = await readBounded(response);
       if (response.status === 200) return { kind: "stored", result: readResult(text, clicks.length) };
       const kind = isFinal(response.status) ? "refused" : "failed";
       return { kind, reason: `the ingest answered ${response.status}` };
     } catch (error) {
-      return { kind: "failed", reason: describe(error) };
+      const reason = attempt.signal.aborted && !signal.aborted ? `no answer within ${DEADLINE_MS} ms` : describe(error);
+      return { kind: "failed", reason };
+    } finally {
+      clearTimeout(deadline);
+      signal.removeEventListener("abort", abort);
     }
   };
 

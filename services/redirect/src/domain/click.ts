@@ -1,4 +1,4 @@
-import { type Click, REFERRER_HOST_MAX, USER_AGENT_MAX } from "@linkfence/contracts";
+import { type Click, parseUrl, REFERRER_HOST_MAX, USER_AGENT_MAX } from "@linkfence/contracts";
 
 /** What is kept of a request that was answered with a redirect, before it becomes a click. */
 export type ClickFacts = {
@@ -27,7 +27,6 @@ export function makeClick(id: string, facts: ClickFacts): Click {
 }
 
 function hostOf(referrer: string): string | null {
-  if (!URL.canParse(referrer)) return null;
-  const { hostname } = new URL(referrer);
+  const hostname = parseUrl(referrer)?.hostname ?? "";
   return hostname === "" || hostname.length > REFERRER_HOST_MAX ? null : hostname;
 }

@@ -87,13 +87,14 @@ export function createHotPath(deps: HotPathDeps) {
         sendMethodNotAllowed(request, response);
         return;
       }
-      const code = codeInUrl(url);
-      if (code !== null && request.headers.host !== undefined) serve(request, response, code);
-      else if (url.startsWith("/") && hasHost(request)) app(request, response);
-      else {
+      if (!hasOneHost(request) || !url.startsWith("/")) {
         counts["bad-request"] += 1;
         sendBadRequest(request, response);
+        return;
       }
+      const code = codeInUrl(url);
+      if (code === null) app(request, response);
+      else serve(request, response, code);
     };
   }
 
@@ -104,7 +105,15 @@ function withAge(entry: Entry, mono: number): Record<string, string> {
   return { ...entry.headers, "X-Entry-Age-Ms": (mono - entry.loadedAt.mono).toFixed(3) };
 }
 
-/** HTTP/1.0 knows no Host; from 1.1 on a request without one is refused (RFC 9112 section 3.2). */
-function hasHost(request: IncomingMessage): boolean {
-  return request.headers.host !== undefined || request.httpVersion === "1.0";
+/**
+ * HTTP/1.0 knows no Host; from 1.1 on a request with none or with several is refused (RFC 9112 section 3.2). Node shows
+ * the first of several, and whatever stands in front of it may have gone by the last.
+ */
+function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1;
+  }
+  return hosts === 1 || (hosts === 0 && httpVersion === "1.0");
 }

@@ -58,7 +58,7 @@ const get = (path: string, method = "GET", headers: Record<string, string> = {})
 function exchange(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = "";
-    const socket = connect(Number(new URL(redirect.url).port), "127.0.0.1", () => socket.end(text, "latin1"));
+    const socket = connect(Number(new URL(redirect.url).port), "127.0.0.1", () => socket.write(text, "latin1"));
     socket.setEncoding("latin1").on("data", (chunk) => {
       answer += chunk;
     });
@@ -179,6 +179,7 @@ describe("other answers", () => {
 
 describe("unusual requests", () => {
   test.each([
+    ["with two Hosts", "GET /abc HTTP/1.1\r\nHost: x\r\nhost: y\r\nConnection: close\r\n\r\n", 400],
     ["without a Host", "GET /abc HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
     ["for another server", "GET http://other.example/abc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400],
     ["of HTTP/1.0 without a Host", "GET /abc HTTP/1.0\r\n\r\n", 302],

@@ -1,7 +1,7 @@
 // The one function that decides where a link may lead; creation, batches and imports all ask it. It accepts what the
 // WHATWG URL parser merely encodes differently, and refuses whatever the parser had to delete or reinterpret: such a
 // text means one thing to its reader and another to a browser. What is stored and sent is the canonical form.
-import { TARGET_MAX_BYTES } from "@linkfence/contracts";
+import { parseUrl, TARGET_MAX_BYTES } from "@linkfence/contracts";
 import { findHostFault, type HostRule } from "./host-spelling.ts";
 import { isLoopbackHost, isPrivateHost } from "./private-hosts.ts";
 
@@ -74,10 +74,6 @@ function findPlaceFault(url: URL, rules: TargetRules): TargetDecision | undefine
 function checkLength(href: string): TargetDecision {
   if (href.length <= TARGET_MAX_BYTES) return { ok: true, href };
   return refuse("length", `must have at most ${TARGET_MAX_BYTES} bytes in its canonical, percent-encoded form`);
-}
-
-function parseUrl(text: string): URL | undefined {
-  return URL.canParse(text) ? new URL(text) : undefined;
 }
 
 function portOf(url: URL): string {

@@ -9,8 +9,19 @@ export type PoolerMode = "pass" | "deaf" | "mute-at-notify";
 /** NotificationResponse (PostgreSQL manual, section 55.7). */
 const NOTIFICATION = "A".charCodeAt(0);
 
-/** Starts a proxy on loopback that reads the server's messages, to let through what a pooler would. */
-export async function startPooler(serverPort: number) {
+export type Pooler = {
+  /** Takes effect at once, on open connections too. */
+  set(mode: PoolerMode): void;
+  /** The URL with host and port replaced by the pooler's. */
+  through(url: string): string;
+  close(): Promise<void>;
+};
+
+/**
+ * Starts a proxy on loopback that reads the server's messages, to let through what a pooler would.
+ * @param serverPort the server's port on loopback
+ */
+export async function startPooler(serverPort: number): Promise<Pooler> {
   let mode: PoolerMode = "pass";
   const sockets = new Set<Socket>();
 
@@ -43,15 +54,15 @@ export async function startPooler(serverPort: number) {
   await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   const { port } = listener.address() as AddressInfo;
   return {
-    set(next: PoolerMode): void {
+    set(next) {
       mode = next;
     },
-    through(url: string): string {
+    through(url) {
       const changed = new URL(url);
       changed.host = `127.0.0.1:${port}`;
       return changed.href;
     },
-    close(): Promise<void> {
+    close() {
       for (const socket of sockets) socket.destroy();
       return new Promise((resolve) => listener.close(() => resolve()));
     },
