@@ -137,6 +137,15 @@ describe("loads", () => {
     expect((await later).kind).toBe("active");
   });
 
+  test("that find nothing, and were doubted meanwhile, are not remembered although nobody asked again", async () => {
+    const { reads, cache, loader } = createWorld();
+    const doubted = loader.load("abc");
+    loader.distrustUnknown();
+    reads[0]?.answer(null);
+    expect((await doubted).kind).toBe("unknown");
+    expect(cache.get("abc")).toBeUndefined();
+  });
+
   test("that find a link are kept, however often a code comes into being", async () => {
     const { reads, cache, loader } = createWorld();
     const load = loader.load("abc");
