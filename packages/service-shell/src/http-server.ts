@@ -60,7 +60,7 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   else socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n`);
 }
 
-/** `close` also ends idle keep-alive connections; a busy one ends after its answer, which says `Connection: close`. */
+/** Idle kept connections end at once; a busy one is idle after its answer, and ends at the next sweep. */
 function closeServer(server: Server, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
