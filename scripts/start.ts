@@ -60,6 +60,8 @@ function onSignal(signal: NodeJS.Signals): void {
     void stop(signal, 0);
     return;
   }
+  // A closing terminal hangs up more than once; only a person who asks again means it.
+  if (signal === "SIGHUP") return;
   complain(`${signal} again, stopping at once`);
   for (const child of children) child.kill();
 }
@@ -130,7 +132,8 @@ if (process.argv.includes("--help")) {
   try {
     await main();
   } catch (error) {
-    complain(describe(error));
+    // What fails because it is being stopped is no news.
+    if (stopping === null) complain(describe(error));
     const refused = error instanceof ConfigError || error instanceof LocalPostgresError;
     await stop("cannot start", refused ? EXIT.config : EXIT.failed);
   }
