@@ -13,8 +13,11 @@ import { mintKey } from "./store/key-secret.ts";
 export type Body = Record<string, unknown>;
 export type ApiWorld = Awaited<ReturnType<typeof startApiWorld>>;
 
-/** Starts it, in a time zone far from UTC, with `https://sho.example` as its public place and no statistics. */
-export async function startApiWorld() {
+/**
+ * Starts it, in a time zone far from UTC, with `https://sho.example` as its public place and no statistics.
+ * @param env what is to be set otherwise
+ */
+export async function startApiWorld(env: Record<string, string> = {}) {
   const database = await createTestDatabase("main");
   const adminKey = await makeAdminKey(database.url);
   const http = createHttpClient(32);
@@ -23,6 +26,7 @@ export async function startApiWorld() {
     PUBLIC_BASE_URL: "https://sho.example",
     CLICK_INGEST_URL: "http://127.0.0.1:1",
     TZ: "Pacific/Auckland",
+    ...env,
   });
   await waitUntilReady(write);
   const api = <T = Body>(method: string, path: string, body?: unknown, key = adminKey) =>

@@ -26,6 +26,8 @@ describe("a start", () => {
   test.each([
     ["PORT", "3000abc"],
     ["PORT", "70000"],
+    ["PORT", "-1"],
+    ["PORT", ""],
     ["OPS_PORT", "tcp://10.0.0.1:8080"],
     ["PUBLIC_BASE_URL", "https://sho.example/path"],
     ["PUBLIC_BASE_URL", "sho.example"],
@@ -33,11 +35,22 @@ describe("a start", () => {
     ["DATABASE_POOL_MAX", "0"],
     ["LOG_LEVEL", "loud"],
     ["DATABASE_URL", "postgres://user:hunter#two@127.0.0.1/db"],
+    ["DATABASE_URL", "postgres://user:hunter@two@127.0.0.1/db"],
+    ["DATABASE_URL", "postgres://user:hunter%two@127.0.0.1/db"],
+    ["DATABASE_URL", "postgres://user:hunter/two@127.0.0.1/db"],
+    ["DATABASE_URL", ""],
   ])("with %s=%s is refused with the name of the variable and without any secret", async (name, value) => {
     const child = spawnProcess("services/write/dist/main.js", { DATABASE_URL: database.url, [name]: value });
     expect((await child.exited).code).toBe(78);
     expect(child.output()).toContain(`- ${name} `);
     expect(child.output()).not.toMatch(/hunter|at .*\.js/);
+  });
+
+  test("with several bad variables names all of them at once", async () => {
+    const env = { PORT: "x", QUERY_TIMEOUT_MS: "fast", PUBLIC_BASE_URL: "ftp://sho.example" };
+    const child = spawnProcess("services/write/dist/main.js", env);
+    expect((await child.exited).code).toBe(78);
+    for (const name of [...Object.keys(env), "DATABASE_URL"]) expect(child.output()).toContain(`- ${name} `);
   });
 
   test("without its database is alive, not ready, answers 503, and recovers by itself", async () => {

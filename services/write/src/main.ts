@@ -48,7 +48,10 @@ await runService(logger, async (onStop) => {
   const statistics = createStatistics({
     baseUrl: config.CLICK_INGEST_URL,
     timeoutMs: STATISTICS_TIMEOUT_MS,
-    onFailure: (error) => logger.warn("statistics cannot be read", { error }),
+    onChange: (error) =>
+      error === undefined
+        ? logger.info("statistics can be read again")
+        : logger.warn("statistics cannot be read", { error }),
   });
   const metrics = createMetrics();
   registerMetrics(metrics, { counts, statistics, budget, db });

@@ -7,7 +7,7 @@ const PROBE_TIMEOUT_MS = 800;
 /** Ready means that the database answers and has the schema this service writes to. */
 export async function checkReadiness(db: Database): Promise<Readiness> {
   try {
-    const [row] = await db.run(
+    const [row] = await db.read(
       (sql) => sql<{ complete: boolean }[]>`
         SELECT to_regclass('link') IS NOT NULL AND to_regclass('api_key') IS NOT NULL
            AND to_regprocedure('revoke_links(text[], text, text)') IS NOT NULL AS complete`,

@@ -42,7 +42,11 @@ describe("revocation", () => {
   });
 
   test("of a code does not make it free again", async () => {
-    expect((await world.create({ target: "https://other.example/", alias: "twice" })).status).toBe(409);
+    await world.create({ target: "https://example.com/", alias: "used-once" });
+    await world.api("DELETE", "/v1/links/used-once");
+    const { status, json } = await world.create({ target: "https://other.example/", alias: "used-once" });
+    expect([status, json.code]).toEqual([409, "alias-taken"]);
+    expect(await world.rowsOf("used-once")).toEqual(["https://example.com/"]);
   });
 });
 

@@ -1,4 +1,6 @@
 // Asks click-ingest for the clicks of a code. Whatever is wrong over there ends here as one failure of one route.
+import { type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
 import { LinkStats, Problem } from "@linkfence/contracts";
 import { createValidator } from "@linkfence/service-shell";
 
@@ -12,27 +14,36 @@ export type StatisticsOptions = {
   baseUrl: string;
   /** Deadline of a whole exchange in ms. */
   timeoutMs: number;
-  /** Told why the ingest did not deliver, in words for a log. */
-  onFailure?: (error: unknown) => void;
+  /** Told the cause when deliveries begin to fail, and undefined when they succeed again. */
+  onChange?: (cause: unknown) => void;
 };
 
 export type Statistics = ReturnType<typeof createStatistics>;
 
 /** Creates the reader of statistics. It rejects with `statistics-unavailable` and nothing else. */
-export function createStatistics({ baseUrl, timeoutMs, onFailure = () => {} }: StatisticsOptions) {
+export function createStatistics({ baseUrl, timeoutMs, onChange = () => {} }: StatisticsOptions) {
   const base = baseUrl.replace(/\/+$/, "");
   const validate = createValidator(LinkStats);
   const counts = { underWay: 0, failures: 0 };
+  let failing = false;
+
+  /** A failing ingest is told once, however often it is asked. */
+  function note(cause: unknown): void {
+    if (failing !== (cause !== undefined)) onChange(cause);
+    failing = cause !== undefined;
+  }
 
   /** Reads the statistics of a code that exists. */
   async function read(code: string): Promise<LinkStats> {
     if (counts.underWay >= MAX_CONCURRENT) throw unavailable();
     counts.underWay += 1;
     try {
-      return validate(await fetchJson(`${base}/v1/links/${code}/stats`, AbortSignal.timeout(timeoutMs)));
+      const stats = validate(await getJson(new URL(`${base}/v1/links/${code}/stats`), AbortSignal.timeout(timeoutMs)));
+      note(undefined);
+      return stats;
     } catch (error) {
       counts.failures += 1;
-      onFailure(error);
+      note(causeOf(error));
       throw unavailable();
     } finally {
       counts.underWay -= 1;
@@ -42,24 +53,43 @@ export function createStatistics({ baseUrl, timeoutMs, onFailure = () => {} }: S
   return { read, stats: () => ({ ...counts }) };
 }
 
-async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
-  const response = await fetch(url, { signal, redirect: "error", headers: { Accept: "application/json" } });
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    throw new Error(`click-ingest answered ${response.status}`);
-  }
-  return JSON.parse(await readText(response));
+/**
+ * By `request`, not by `fetch`: in Node 20 a garbage collection between the head and the end of an answer makes `fetch`
+ * deaf to its signal, and an answer that never ends then holds its caller for five minutes.
+ */
+function getJson(url: URL, signal: AbortSignal): Promise<unknown> {
+  const request = url.protocol === "https:" ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { signal, headers: { Accept: "application/json" } }, (response) => {
+      readText(response)
+        .then((text) => resolve(JSON.parse(text)))
+        .catch(reject);
+    });
+    outgoing.once("error", reject);
+    outgoing.end();
+  });
 }
 
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
+/** Leaving the loop early, by an error, also ends the connection. */
+async function readText(response: IncomingMessage): Promise<string> {
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new Error(`click-ingest answered ${response.statusCode}`);
+  }
+  const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
     if (size > MAX_ANSWER_BYTES) throw new Error(`click-ingest answered more than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** A deadline hides behind the word that the operation was aborted. */
+function causeOf(error: unknown): unknown {
+  const inner = typeof error === "object" && error !== null && "cause" in error ? error.cause : undefined;
+  return inner ?? error ?? "unknown";
 }
 
 function unavailable(): Problem {

@@ -26,21 +26,27 @@ export function findHostFault(authority: string, hostname: string): HostFault | 
   if (host.includes("%")) return fault("host-escape", "must not have percent-escapes in its host");
   const labels = host.replace(/\.$/, "").split(".");
   if (labels.includes("")) return fault("host-label", "must not have an empty label in its host");
-  const ascii = host.toLowerCase();
-  if (!isAscii(ascii)) return findIdnFault(host, hostname);
-  if (ascii === hostname) return undefined;
+  if (!isAscii(host)) return findIdnFault(host, hostname);
+  if (host.toLowerCase() === hostname) return undefined;
   return fault("host-number", `must have its host in the usual spelling: ${hostname}`);
 }
 
 /** Letter case and composition may differ; every other change would mean that another name was typed than is opened. */
 function findIdnFault(host: string, hostname: string): HostFault | undefined {
   const folded = foldCase(host.normalize("NFC")).normalize("NFC");
-  const typed = folded.split(".");
+  const typed = host.split(".");
   const parsed = hostname.split(".");
-  const encoded = typed.every((label, i) => (isAscii(label) ? label === parsed[i] : parsed[i]?.startsWith("xn--")));
+  const encoded = typed.every((label, i) =>
+    isAscii(label) ? label.toLowerCase() === parsed[i] : parsed[i]?.startsWith("xn--"),
+  );
   const kept = !REMAPPED.test(folded) && !OTHER_DOTS.test(host) && !host.includes(CAPITAL_SHARP_S);
-  if (kept && encoded && typed.length === parsed.length) return undefined;
+  if (kept && encoded && typed.length === parsed.length && !turnsAscii(host)) return undefined;
   return fault("host-character", "must not have invisible or look-alike characters in its host");
+}
+
+/** A few signs are the same as an ASCII character to Unicode, the Kelvin sign and K for one. */
+function turnsAscii(host: string): boolean {
+  return Array.from(host).some((sign) => !isAscii(sign) && isAscii(foldCase(sign.normalize("NFC"))));
 }
 
 function splitPort(authority: string): { host: string; port: string } {

@@ -11,8 +11,8 @@ export function createBodyBudget(totalBytes: number) {
 
   /** Runs work on a body of at most `limit` bytes. Rejects with `overloaded` when the budget is used up. */
   async function within<T>(request: Request, limit: number, work: () => Promise<T>): Promise<T> {
-    const declared = Number(request.get("content-length") ?? limit);
-    const bytes = Math.min(limit, Number.isFinite(declared) ? declared : limit);
+    const length = request.get("content-length") ?? "";
+    const bytes = Math.min(limit, /^\d+$/.test(length) ? Number(length) : limit);
     if (taken + bytes > totalBytes) {
       refused += 1;
       throw new Problem("overloaded", "too many large requests are under way: try again");

@@ -29,10 +29,14 @@ async function readBytes(request: Request, limit: number): Promise<Buffer> {
   } catch (error) {
     // What is still on its way is read and thrown away, so that the client gets to see the answer.
     request.resume();
-    if (error instanceof Error && "type" in error && error.type === "entity.too.large")
+    if (isTooLarge(error))
       throw new Problem("payload-too-large", `the body of this call may have ${limit} bytes at the most`);
     throw new Problem("invalid-request", "the body ended early");
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "type" in error && error.type === "entity.too.large";
 }
 
 function decodeUtf8(bytes: Buffer): string {

@@ -15,7 +15,7 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 export function createKeyStore(db: Database) {
   /** Finds a key that is neither revoked nor expired. Asked at every call, so that a revoked key stops at once. */
   async function findActive(id: string): Promise<ActiveKey | undefined> {
-    const [key] = await db.run(
+    const [key] = await db.read(
       (sql) => sql<ActiveKey[]>`
         SELECT id, owner, scopes, secret_hash AS "secretHash" FROM api_key
          WHERE id = ${id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
@@ -32,7 +32,7 @@ export function createKeyStore(db: Database) {
   function addAdminKey(force: boolean, prepare: () => Promise<NewKey>): Promise<NewKey | undefined> {
     return db.transaction(async (sql) => {
       await sql`SELECT pg_advisory_xact_lock(${FIRST_KEY_LOCK})`;
-      if (!force && (await hasAdminKey(sql))) return undefined;
+      if ((await hasAdminKey(sql)) && !force) return undefined;
       const key = await prepare();
       await sql`
         INSERT INTO api_key (id, owner, name, scopes, secret_hash)

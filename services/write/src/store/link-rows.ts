@@ -20,11 +20,10 @@ type AnySql = Sql | TransactionSql;
  */
 export function linkColumns(sql: AnySql) {
   return sql`
-    code, target, kind, state, version, owner, title, tags, created_by AS "createdBy", revoked_by AS "revokedBy",
-    coalesce(expires_at <= clock_timestamp(), false) AS expired,
-    ${utcText(sql, "created_at")} AS "createdAt",
+    code, target, kind, state, coalesce(expires_at <= clock_timestamp(), false) AS expired, version, owner, title, tags,
+    ${utcText(sql, "created_at")} AS "createdAt", created_by AS "createdBy",
     ${utcText(sql, "expires_at")} AS "expiresAt",
-    ${utcText(sql, "revoked_at")} AS "revokedAt"`;
+    ${utcText(sql, "revoked_at")} AS "revokedAt", revoked_by AS "revokedBy"`;
 }
 
 function utcText(sql: AnySql, column: string) {

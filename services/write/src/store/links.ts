@@ -117,7 +117,7 @@ export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
 
   /** Finds a link of one owner; undefined for an unknown code and for a link of somebody else. */
   async function find(code: string, owner: string): Promise<StoredLink | undefined> {
-    const [link] = await db.run(
+    const [link] = await db.read(
       (sql) => sql<StoredLink[]>`SELECT ${linkColumns(sql)} FROM link WHERE code = ${code} AND owner = ${owner}`,
     );
     return link;
