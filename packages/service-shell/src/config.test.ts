@@ -1,7 +1,7 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "@jest/globals";
+import { afterAll, describe, expect, test } from "@jest/globals";
 import { Type } from "typebox";
 import { ConfigError, readConfig, setting } from "./config.ts";
 
@@ -106,6 +106,7 @@ describe("a value kept in a file", () => {
   const directory = mkdtempSync(join(tmpdir(), "linkfence-config-"));
   const file = join(directory, "secret");
   writeFileSync(file, "from the file\n");
+  afterAll(() => rmSync(directory, { recursive: true }));
 
   test("is read, less its last line break", () => {
     expect(readConfig(schema, { NEEDED_FILE: file }).NEEDED).toBe("from the file");

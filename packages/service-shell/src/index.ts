@@ -1,4 +1,5 @@
 export { ConfigError, readConfig, setting } from "./config.ts";
+export { type ExchangeOptions, exchange } from "./http-exchange.ts";
 export { type HttpServerOptions, listen, type RunningServer } from "./http-server.ts";
 export { createLogger, type Logger, type LogLevel, redact } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";

@@ -1,8 +1,6 @@
 // Asks click-ingest for the clicks of a code. Whatever is wrong over there ends here as one failure of one route.
-import { type IncomingMessage, request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
 import { LinkStats, Problem } from "@linkfence/contracts";
-import { createValidator } from "@linkfence/service-shell";
+import { createValidator, exchange } from "@linkfence/service-shell";
 
 /** A hung ingest may hold this many requests at a time; the next ones are refused at once. */
 const MAX_CONCURRENT = 32;
@@ -53,37 +51,11 @@ export function createStatistics({ baseUrl, timeoutMs, onChange = () => {} }: St
   return { read, stats: () => ({ ...counts }) };
 }
 
-/**
- * By `request`, not by `fetch`: in Node 20 a garbage collection between the head and the end of an answer makes `fetch`
- * deaf to its signal, and an answer that never ends then holds its caller for five minutes.
- */
-function getJson(url: URL, signal: AbortSignal): Promise<unknown> {
-  const request = url.protocol === "https:" ? requestHttps : requestHttp;
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, { signal, headers: { Accept: "application/json" } }, (response) => {
-      readText(response)
-        .then((text) => resolve(JSON.parse(text)))
-        .catch(reject);
-    });
-    outgoing.once("error", reject);
-    outgoing.end();
-  });
-}
-
-/** Leaving the loop early, by an error, also ends the connection. */
-async function readText(response: IncomingMessage): Promise<string> {
-  if (response.statusCode !== 200) {
-    response.destroy();
-    throw new Error(`click-ingest answered ${response.statusCode}`);
-  }
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new Error(`click-ingest answered more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+async function getJson(url: URL, signal: AbortSignal): Promise<unknown> {
+  const headers = { Accept: "application/json" };
+  const { status, text } = await exchange(url, { headers, signal, maxBytes: MAX_ANSWER_BYTES });
+  if (status !== 200) throw new Error(`click-ingest answered ${status}`);
+  return JSON.parse(text);
 }
 
 /** A deadline hides behind the word that the operation was aborted. */

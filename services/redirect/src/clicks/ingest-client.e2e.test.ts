@@ -103,7 +103,7 @@ describe("a batch", () => {
       };
     expect(await sendTo(endless(" ".repeat(10_000)))).toEqual({
       kind: "failed",
-      reason: "the ingest's answer is too long",
+      reason: "the answer has more than 65536 bytes",
     });
   });
 

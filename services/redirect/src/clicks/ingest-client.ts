@@ -1,5 +1,5 @@
 import { type Click, ClickBatchResult } from "@linkfence/contracts";
-import { createValidator } from "@linkfence/service-shell";
+import { createValidator, exchange } from "@linkfence/service-shell";
 import type { SendResult } from "./click-sender.ts";
 
 /** The ingest answers after its commit, and gives a batch back after 5 s at the latest; then this is long enough. */
@@ -23,19 +23,22 @@ export function createIngestClient(baseUrl: string, sender: string) {
     const deadline = setTimeout(abort, DEADLINE_MS);
     signal.addEventListener("abort", abort, { once: true });
     try {
-      const response = await fetch(url, {
+      const { status, text } = await exchange(url, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ sender, clicks }),
-        redirect: "error",
         signal: attempt.signal,
+        maxBytes: ANSWER_MAX_BYTES,
       });
-      const text = await readBounded(response);
-      if (response.status === 200) return { kind: "stored", result: readResult(text, clicks.length) };
-      const kind = isFinal(response.status) ? "refused" : "failed";
-      return { kind, reason: `the ingest answered ${response.status}` };
+      if (status === 200) return { kind: "stored", result: readResult(text, clicks.length) };
+      return { kind: isFinal(status) ? "refused" : "failed", reason: `the ingest answered ${status}` };
     } catch (error) {
-      const reason = attempt.signal.aborted && !signal.aborted ? `no answer within ${DEADLINE_MS} ms` : describe(error);
+      const reason =
+        attempt.signal.aborted && !signal.aborted
+          ? `no answer within ${DEADLINE_MS} ms`
+          : error instanceof Error
+            ? error.message
+            : String(error);
       return { kind: "failed", reason };
     } finally {
       clearTimeout(deadline);
@@ -55,21 +58,4 @@ export function createIngestClient(baseUrl: string, sender: string) {
 /** The batch itself is at fault: too large, or of a shape this ingest does not know. Everything else may pass. */
 function isFinal(status: number): boolean {
   return status === 400 || status === 413 || status === 415 || status === 422;
-}
-
-async function readBounded(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > ANSWER_MAX_BYTES) throw new Error("the ingest's answer is too long");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-/** `fetch` hides the reason in `cause`. */
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
