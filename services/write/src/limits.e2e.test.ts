@@ -70,7 +70,10 @@ describe("a body for one link", () => {
     };
     expect(await chunked(MAX_SINGLE)).toMatch(/^HTTP\/1\.1 201 /);
     expect(await chunked(MAX_SINGLE + 1)).toMatch(/^HTTP\/1\.1 413 /);
-    expect(await chunked(MAX_BATCH)).toMatch(/^HTTP\/1\.1 413 /);
+    // Far beyond the limit over a kept connection: one that is to be closed may be gone before all of it is sent.
+    const headers = world.authorized({ "Content-Type": "application/json", "Transfer-Encoding": "chunked" });
+    const body = padded({ target: "https://example.com/" }, MAX_BATCH);
+    expect((await world.raw("/v1/links", { method: "POST", headers, body })).status).toBe(413);
   });
 
   test.each<[string, Buffer, number]>([
