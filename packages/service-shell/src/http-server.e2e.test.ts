@@ -71,9 +71,7 @@ describe("a stop", () => {
     await atWork;
     const closed = close(5000);
     await idleClosed;
-    await expect(exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")).rejects.toMatchObject({
-      code: expect.stringMatching(/^(ECONNREFUSED|ECONNRESET)$/),
-    });
+    await expect(exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")).rejects.toMatchObject({ code: "ECONNREFUSED" });
     release();
     expect(await slow).toContain("done");
     await closed;

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server as NetServer } from "node:net";
 import type { Duplex } from "node:stream";
 
 export type HttpServerOptions = {
@@ -60,16 +60,21 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   else socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n`);
 }
 
-/** Idle kept connections end at once; a busy one is idle after its answer, and ends at the next sweep. */
+/**
+ * Idle kept connections end at once; a busy one is idle after its answer, and ends at the next sweep. The listening socket
+ * closes first, which Node's own `close` of an HTTP server does last: whoever sees an idle connection end and connects
+ * anew is then refused, and can go elsewhere, instead of being accepted by the kernel and reset.
+ */
 function closeServer(server: Server, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const sweep = setInterval(() => server.closeIdleConnections(), 50);
     const force = setTimeout(() => server.closeAllConnections(), timeoutMs);
-    server.close(() => {
+    NetServer.prototype.close.call(server, () => {
       clearInterval(sweep);
       clearTimeout(force);
       resolve();
     });
-    server.closeIdleConnections();
+    // Ends the idle connections, and the timer that checks for slow requests.
+    server.close();
   });
 }
