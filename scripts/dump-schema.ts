@@ -2,8 +2,10 @@
 import { writeFile } from "node:fs/promises";
 import { createTestDatabase } from "@linkfence/testkit";
 import { startTestServer } from "../tests/setup/test-server.mjs";
+import { allowOnlyHelp } from "./no-arguments.ts";
 import { describeSchema } from "./schema-dump.ts";
 
+allowOnlyHelp("dump-schema", "Writes packages/db/schema/*.txt anew from the migrations.");
 const server = await startTestServer({});
 try {
   for (const name of ["main", "stats"] as const) {

@@ -20,9 +20,11 @@ Environment, all of it optional (README.md lists the rest):
   LINKFENCE_PORT_BASE  first port: redirects +0, admin API +1     7000
   LINKFENCE_REDIRECTS  number of redirect processes               1
   DATABASE_URL, STATS_DATABASE_URL   use these servers instead of the embedded one
-  PUBLIC_BASE_URL      prefix of short URLs                       the redirect's own URL
+  PUBLIC_BASE_URL      origin of short URLs                       the redirect's own URL
 
 Ctrl-C or SIGTERM stops all of it; a second one stops it at once.
+Exit status: 0 stopped, 1 a part failed or a port is taken, 64 wrong arguments, 78 a setting or the data directory
+was refused.
 `;
 /** sysexits.h: EX_USAGE and EX_CONFIG. */
 const EXIT = { failed: 1, usage: 64, config: 78 };
@@ -47,9 +49,10 @@ async function stopEverything(): Promise<void> {
 
 function stop(why: string, status: number): Promise<void> {
   stopping ??= (async () => {
-    say(`linkfence: ${why}, stopping`);
+    const started = postgres !== null || children.length > 0;
+    if (started) say(`linkfence: ${why}, stopping`);
     await stopEverything().catch((error: unknown) => complain(`stopping: ${describe(error)}`));
-    say("linkfence: stopped");
+    if (started) say("linkfence: stopped");
     process.exit(status);
   })();
   return stopping;
@@ -109,13 +112,17 @@ function onChildExit({ name, code, signal }: ChildExit): void {
 async function main(): Promise<void> {
   const plan = planStart(process.env);
   const taken = await findTakenPorts(plan.services.flatMap(({ port, opsPort }) => [port, opsPort]));
-  if (taken.length > 0)
-    throw new Error(`port ${taken.join(", ")} is taken: stop what listens there, or set LINKFENCE_PORT_BASE`);
+  if (taken.length > 0) throw new Error(portsTaken(taken));
   await mkdir(plan.dataDir, { recursive: true });
   const databases = await startDatabases(plan);
   const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
   await startServices(plan, databases);
   if (!stopping) say(banner(plan, key));
+}
+
+function portsTaken(taken: readonly number[]): string {
+  const which = taken.length === 1 ? `port ${taken[0]} is` : `ports ${taken.join(", ")} are`;
+  return `${which} taken, by another linkfence perhaps: stop what listens there, or set LINKFENCE_PORT_BASE`;
 }
 
 function describe(error: unknown): string {

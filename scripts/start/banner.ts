@@ -2,7 +2,7 @@ import { relative } from "node:path";
 import type { AdminKey } from "./admin-key.ts";
 import type { StartPlan } from "./settings.ts";
 
-/** What is printed once everything is ready: where things are, the key when it is new, and three commands to paste. */
+/** What is printed once everything is ready: where things are, the key when it is new, and the commands to paste. */
 export function banner(plan: StartPlan, key: AdminKey): string {
   const file = displayPath(key.file);
   const auth = `-H "Authorization: Bearer $(cat ${file})"`;
@@ -23,6 +23,10 @@ Create a link, follow it, count it:
     | node -p 'JSON.parse(require("fs").readFileSync(0)).code')
   curl -sSi ${redirectUrl}/$CODE
   sleep 1; curl -sS ${plan.adminUrl}/v1/links/$CODE/stats ${auth}
+
+Take it back:
+
+  curl -sS -X DELETE ${plan.adminUrl}/v1/links/$CODE ${auth}
 
 Ctrl-C stops all of it.
 `;

@@ -58,6 +58,7 @@ const PLACEHOLDER_URL = "postgres://placeholder@127.0.0.1/placeholder";
  */
 export function planStart(env: NodeJS.ProcessEnv): StartPlan {
   const config = readConfig(startSchema, env);
+  refuseUnknown(env);
   const base = config.LINKFENCE_PORT_BASE;
   const publicBaseUrl = env.PUBLIC_BASE_URL ?? `http://127.0.0.1:${base}`;
   const ingestUrl = `http://127.0.0.1:${base + 2}`;
@@ -87,6 +88,15 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
   refuseFaults(services);
   const dataDir = resolve(config.LINKFENCE_DATA_DIR);
   return { dataDir, config, publicBaseUrl, adminUrl: `http://127.0.0.1:${base + 1}`, services };
+}
+
+/** Everything with our prefix is meant for us: a slip in a name would otherwise start on another directory or port. */
+function refuseUnknown(env: NodeJS.ProcessEnv): void {
+  const known = Object.keys(startSchema.properties).filter((name) => name.startsWith("LINKFENCE_"));
+  const faults = Object.keys(env)
+    .filter((name) => name.startsWith("LINKFENCE_") && !known.includes(name.replace(/_FILE$/, "")))
+    .map((name) => `${name} is not a setting: there are ${known.join(", ")}`);
+  if (faults.length > 0) throw new ConfigError(faults);
 }
 
 /** Services get the environment as it is, less what this command decides itself. */

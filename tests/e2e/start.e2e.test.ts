@@ -133,6 +133,13 @@ describe("the start command", () => {
     expect(starter.output()).not.toContain(secret);
   });
 
+  test("refuses a variable of its own prefix that it does not know, and says which there are", async () => {
+    const starter = start({ LINKFENCE_DATADIR: directory });
+    expect((await starter.exited).code).toBe(78);
+    expect(starter.output()).toContain("LINKFENCE_DATADIR is not a setting: there are LINKFENCE_DATA_DIR,");
+    expect(starter.output()).not.toContain("stopping");
+  });
+
   test("says which port is taken and what to do", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(base + 1, "127.0.0.1", resolve));

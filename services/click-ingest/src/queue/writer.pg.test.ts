@@ -9,7 +9,6 @@ import { sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
 import { createIntake } from "./intake.ts";
 import { createWriter } from "./writer.ts";
 
-const NOBODY_LEAVES = new AbortController().signal;
 let database: TestDatabase;
 
 beforeAll(async () => {
@@ -26,7 +25,7 @@ function openWriter(url = database.url) {
   const intake = createIntake({ maxClicks: 20_000, maxBytes: 100_000_000, deadlineMs: 50_000 });
   const logger = createQuietLogger();
   const writer = createWriter({ intake, insert: createClickStore(pool).insert, batchMax: 1000, logger });
-  const offer = (clicks: readonly Click[]) => intake.offer(clicks, NOBODY_LEAVES);
+  const offer = (clicks: readonly Click[]) => intake.offer(clicks, new AbortController().signal);
   const stop = async () => {
     await writer.stop();
     await pool.close();
