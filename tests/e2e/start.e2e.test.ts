@@ -118,6 +118,31 @@ describe("the start command", () => {
     expect((await again.stop()).code).toBe(0);
   });
 
+  test("stops in good order when its terminal closes, which hangs up more than once", async () => {
+    const starter = start();
+    await starter.printed("linkfence is ready.");
+    starter.kill("SIGHUP");
+    await starter.printed("SIGHUP, stopping");
+    starter.kill("SIGHUP");
+    expect(await starter.exited).toEqual({ code: 0, signal: null });
+    expect(starter.output()).toMatch(/linkfence: stopped\n$/);
+    expect(starter.output()).not.toContain("again");
+    for (const offset of [0, 1, 2, 20]) expect(await listens(base + offset)).toBe(false);
+  });
+
+  test.each(["making a PostgreSQL", "[click-ingest]"])(
+    "that is broken off while it starts (%s) stops what there is, and takes nothing of that for a fault",
+    async (sign) => {
+      const fresh = await mkdtemp(join(directory, "fresh-"));
+      const starter = start({ LINKFENCE_DATA_DIR: fresh });
+      await starter.printed(sign);
+      starter.kill("SIGINT");
+      expect(await starter.exited).toEqual({ code: 0, signal: null });
+      expect(starter.output()).not.toMatch(/linkfence is ready|linkfence: cannot|^\s+at /m);
+      for (const offset of [0, 1, 2, 20]) expect(await listens(base + offset)).toBe(false);
+    },
+  );
+
   test("refuses wrong settings of any service before it starts anything, all at once, and prints no secret", async () => {
     const secret = "hunter2#x";
     const starter = start({
@@ -145,7 +170,7 @@ describe("the start command", () => {
     await new Promise<void>((resolve) => other.listen(base + 1, "127.0.0.1", resolve));
     const starter = start();
     expect((await starter.exited).code).toBe(1);
-    expect(starter.output()).toContain(`port ${base + 1} is taken`);
+    expect(starter.output()).toContain(`port ${base + 1} is taken, by another linkfence perhaps`);
     expect(starter.output()).toContain("LINKFENCE_PORT_BASE");
     await new Promise((resolve) => other.close(resolve));
   });
