@@ -68,6 +68,7 @@ describe("a configuration", () => {
     "postgres://u:sec#ret@h/db",
     "postgres://u:sec@ret@h/db",
     "postgres://u:sec%ret@h/db",
+    "postgres://u:sec%ff@h/db",
     "postgres://u:sec/ret@h/db",
     "postgres://u:sec?ret@h/db",
     "postgres://u:sec:ret@h/db",

@@ -115,13 +115,23 @@ function isHttpUrl(text: string): boolean {
 
 function isDatabaseUrl(text: string): boolean {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)\/([^/?#]+)(?:\?[^#]*)?$/.exec(text);
-  const [, credentials = "", hosts = ""] = match ?? [];
+  const [, credentials = "", hosts = "", database = ""] = match ?? [];
   if (!match || /[\s]/.test(text) || credentials.split(":").length > 2) return false;
-  if (/%(?![0-9A-Fa-f]{2})/.test(credentials)) return false;
+  if (![...credentials.split(":"), database].every(isDecodable)) return false;
   return hosts.split(",").every((host) => {
     const { hostname = "", pathname = "" } = parseUrl(`tcp://${host}`) ?? {};
     return hostname !== "" && (pathname === "" || pathname === "/");
   });
+}
+
+/** The drivers decode these parts, and an escape that is none, or no UTF-8, would stop them half way through a start. */
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type SchemaFault = { instancePath?: string; keyword?: string; message?: string; params?: Record<string, unknown> };

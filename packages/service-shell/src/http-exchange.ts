@@ -23,10 +23,16 @@ export function exchange(url: URL, options: ExchangeOptions): Promise<{ status: 
   const { method = "GET", headers = {}, body, signal, maxBytes } = options;
   const request = url.protocol === "https:" ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
+    let answered = false;
     const outgoing = request(url, { method, headers, signal }, (response) => {
+      answered = true;
       readText(response, maxBytes).then((text) => resolve({ status: response.statusCode ?? 0, text }), reject);
     });
-    outgoing.once("error", reject);
+    outgoing.on("error", reject);
+    // Who answers 101 to a request that asked for no upgrade is cut off by Node without an error.
+    outgoing.once("close", () => {
+      if (!answered) reject(new Error("the connection ended without an answer"));
+    });
     outgoing.end(body);
   });
 }

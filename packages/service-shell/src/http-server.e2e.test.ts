@@ -88,4 +88,51 @@ describe("a stop", () => {
     await close(50);
     expect(await hanging).toBe("");
   });
+
+  test.each([
+    ["has sent nothing", ""],
+    ["has sent a part of a request", "GET / HTTP/1.1\r\nHo"],
+    ["has sent a part of its second request", "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HT"],
+  ])("does not wait for a connection that %s", async (_what, text) => {
+    const { port, close } = await start((_request, response) => response.end("done"));
+    const socket = connect(port, "127.0.0.1");
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write(text);
+    const ended = new Promise((resolve) => socket.resume().once("close", resolve));
+    const startedAt = performance.now();
+    await close(10_000);
+    await ended;
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+});
+
+describe("garbage behind a request", () => {
+  test("does not take the place of its answer", async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { port, server } = await start(async (_request, response) => {
+      await held;
+      response.end("done");
+    });
+    server.once("clientError", () => setImmediate(release));
+    const answer = await exchange(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n\x01garbage\r\n\r\n");
+    expect(answer).toMatch(/^HTTP\/1.1 200 OK/);
+    expect(answer).toMatch(/done$/);
+    expect(answer.match(/HTTP\/1.1/g)).toHaveLength(1);
+  });
+});
+
+describe("header fields", () => {
+  test("are all shown, however many small ones there are", async () => {
+    let seen: string[] = [];
+    const { port } = await start((request, response) => {
+      seen = request.rawHeaders;
+      response.end();
+    });
+    const many = Array.from({ length: 1200 }, () => "a:\r\n").join("");
+    await exchange(port, `GET / HTTP/1.1\r\nHost: x\r\n${many}X-Last: y\r\nConnection: close\r\n\r\n`);
+    expect(seen.at(-4)).toBe("X-Last");
+  });
 });

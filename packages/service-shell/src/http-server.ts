@@ -1,5 +1,5 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from "node:http";
-import { type AddressInfo, Server as NetServer } from "node:net";
+import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 export type HttpServerOptions = {
@@ -30,11 +30,23 @@ const LIMITS: ServerOptions = {
 };
 
 /**
+ * A connection on which nothing moves for so long is cut off: it asked, and reads no answer. The longest request takes
+ * half of it; idle kept connections have their own time.
+ */
+const STALLED_MS = 30_000;
+/** A connection without a request under way gets so long, at a stop, to finish sending one. */
+const SILENT_AT_STOP_MS = 1000;
+
+/**
  * Starts an HTTP server with tight limits. Rejects with the system's error, whose message names address and port.
  */
 export async function listen(listener: RequestListener, options: HttpServerOptions): Promise<RunningServer> {
   const server = createServer({ ...LIMITS, requireHostHeader: options.requireHost ?? true }, listener);
-  server.on("clientError", refuseUnreadable);
+  // By default Node hides the fields after the first thousand. The size of the block bounds them already.
+  server.maxHeadersCount = 0;
+  server.setTimeout(STALLED_MS);
+  const latest = trackLatest(server);
+  server.on("clientError", (error, socket) => refuseUnreadable(error, socket, latest.get(socket)));
   // An Expect that is not known is ignored, which RFC 9110 section 10.1.1 allows, rather than answered behind our back.
   server.on("checkExpectation", listener);
   server.maxConnections = options.maxConnections;
@@ -45,11 +57,42 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
       resolve();
     });
   });
-  return { port: (server.address() as AddressInfo).port, server, close: (timeoutMs) => closeServer(server, timeoutMs) };
+  const { port } = server.address() as AddressInfo;
+  return { port, server, close: (timeoutMs) => closeServer(server, latest, timeoutMs) };
 }
 
-/** What cannot be read as a request is answered as briefly as can be, and kept by no cache. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+/** The open connections, each with the response to its latest request. Responses of a connection end in order. */
+type Latest = ReadonlyMap<Duplex, ServerResponse | null>;
+
+/** One assignment a request, and no listener: redirects pay for this, too. */
+function trackLatest(server: Server): Latest {
+  const connections = new Map<Duplex, ServerResponse | null>();
+  server.on("connection", (socket: Socket) => {
+    connections.set(socket, null);
+    socket.once("close", () => connections.delete(socket));
+  });
+  const begin = ({ socket }: { socket: Socket }, response: ServerResponse) => void connections.set(socket, response);
+  server.prependListener("request", begin).prependListener("checkExpectation", begin);
+  return connections;
+}
+
+function isPending(response: ServerResponse | null | undefined): response is ServerResponse {
+  return response != null && !response.writableFinished && !response.destroyed;
+}
+
+/**
+ * What cannot be read as a request is answered as briefly as can be, and kept by no cache. Behind requests whose answers
+ * are still to come it is not answered at all: its answer would be taken for theirs.
+ */
+function refuseUnreadable(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  latest: ServerResponse | null | undefined,
+): void {
+  if (isPending(latest) && socket.writable) {
+    latest.once("finish", () => socket.end());
+    return;
+  }
   const status =
     error.code === "HPE_HEADER_OVERFLOW"
       ? "431 Request Header Fields Too Large"
@@ -65,9 +108,15 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
  * closes first, which Node's own `close` of an HTTP server does last: whoever sees an idle connection end and connects
  * anew is then refused, and can go elsewhere, instead of being accepted by the kernel and reset.
  */
-function closeServer(server: Server, timeoutMs: number): Promise<void> {
+function closeServer(server: Server, latest: Latest, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    const silentUntil = performance.now() + Math.min(SILENT_AT_STOP_MS, timeoutMs);
+    const sweep = setInterval(() => {
+      server.closeIdleConnections();
+      // Node does not call a connection idle that has sent nothing so far, or a part of a request.
+      if (performance.now() < silentUntil) return;
+      for (const [socket, response] of latest) if (!isPending(response)) socket.destroy();
+    }, 50);
     const force = setTimeout(() => server.closeAllConnections(), timeoutMs);
     NetServer.prototype.close.call(server, () => {
       clearInterval(sweep);

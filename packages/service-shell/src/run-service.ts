@@ -21,6 +21,7 @@ export async function runService(
   start: (onStop: (undo: Undo) => void) => Promise<void>,
 ): Promise<void> {
   const undos: Undo[] = [];
+  surviveClosedOutput();
   const closer = closeWithGrace({ delay: STOP_DEADLINE_MS, logger: false }, async ({ err, signal }) => {
     if (err) logger.error("fatal error, stopping", { error: err, stack: err.stack });
     else logger.info("stopping", { signal });
@@ -43,6 +44,11 @@ export async function runService(
     for (const undo of undos.reverse()) await Promise.resolve(undo()).catch(() => {});
     process.exit(1);
   }
+}
+
+/** Whoever read the log may be gone, killed with the start command: a stop in good order needs no reader. */
+function surviveClosedOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 }
 
 /** Started by the start command, a service ends when that command is gone, however it went: its channel closes then. */
