@@ -55,6 +55,14 @@ describe("the cache", () => {
     expect(cache.put(link("abc", 1))).toBe(true);
   });
 
+  test("forgets unknown codes at no cost, so that a flood of hints stops nobody", () => {
+    const cache = create();
+    for (let n = 0; n < 65_536; n += 1) cache.put(unknown(`guess${n}`));
+    // Clearing the map each time would take minutes.
+    for (let n = 0; n < 2_000_000; n += 1) cache.forgetUnknown();
+    expect(cache.get("guess65535")).toBeUndefined();
+  });
+
   test("forgets that a code was unknown, on a hint and when it becomes known", () => {
     const cache = create();
     cache.put(unknown("abc"));

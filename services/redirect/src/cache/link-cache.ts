@@ -19,17 +19,25 @@ export function createLinkCache({ maxEntries, maxBytes }: { maxEntries: number; 
     maxSize: maxBytes,
     sizeCalculation: (entry) => ENTRY_OVERHEAD_BYTES + entry.code.length + entry.target.length,
   });
-  const unknown = new LRUCache<string, Entry>({ max: UNKNOWN_MAX });
+  // Forgetting them all is a matter of counting on: anyone who can connect to the database can ask for it, as often as
+  // they like, and clearing a map of this size takes a part of a millisecond.
+  const unknown = new LRUCache<string, { entry: Entry; era: number }>({ max: UNKNOWN_MAX });
+  let era = 0;
   const versions = new LRUCache<string, number>({ max: VERSIONS_MAX });
 
   return {
-    get: (code: string): Entry | undefined => known.get(code) ?? unknown.get(code),
+    get(code: string): Entry | undefined {
+      const entry = known.get(code);
+      if (entry !== undefined) return entry;
+      const remembered = unknown.get(code);
+      return remembered?.era === era ? remembered.entry : undefined;
+    },
     /** Keeps an answer. Returns false, and keeps nothing, when a newer version of the link is known to exist. */
     put(entry: Entry): boolean {
       if (entry.version < (versions.get(entry.code) ?? 0)) return false;
       if (entry.kind === "unknown") {
         known.delete(entry.code);
-        unknown.set(entry.code, entry);
+        unknown.set(entry.code, { entry, era });
       } else {
         unknown.delete(entry.code);
         known.set(entry.code, entry);
@@ -42,13 +50,16 @@ export function createLinkCache({ maxEntries, maxBytes }: { maxEntries: number; 
       unknown.delete(code);
       versions.set(code, Math.max(version, versions.get(code) ?? 0));
     },
-    forgetUnknown: () => unknown.clear(),
+    forgetUnknown(): void {
+      era += 1;
+    },
     /** Forgets everything, versions too: after a failover that lost changes, the truth may be older than they are. */
     clear(): void {
       known.clear();
       unknown.clear();
       versions.clear();
     },
+    /** `unknown` counts the forgotten ones that still take up room, too. */
     stats: () => ({ entries: known.size, bytes: known.calculatedSize, unknown: unknown.size }),
   };
 }

@@ -24,8 +24,8 @@ export type LoaderOptions = {
   random: () => number;
 };
 
-/** `dirty`: keep nothing of it. `unknownDirty`: nobody may join it any more, nor is a "no such code" kept. */
-type Load = { startedAt: Moment; dirty: boolean; unknownDirty: boolean; answer: Promise<Entry> };
+/** `dirty`: keep nothing of it. `era`: when it is over, nobody may join any more, nor is a "no such code" kept. */
+type Load = { startedAt: Moment; dirty: boolean; era: number; answer: Promise<Entry> };
 
 export type Loader = ReturnType<typeof createLoader>;
 
@@ -34,9 +34,11 @@ export function createLoader(options: LoaderOptions) {
   const { cache, readLink, ttlMs, negativeTtlMs, now, random } = options;
   const underWay = new Map<string, Load>();
   const counts = { loads: 0, joined: 0, failures: 0, fillsRefused: 0 };
+  /** Counts on when a code may have come into being. */
+  let era = 0;
 
   function start(code: string): Load {
-    const marks = { startedAt: now(), dirty: false, unknownDirty: false };
+    const marks = { startedAt: now(), dirty: false, era };
     const load: Load = Object.assign(marks, { answer: fill(code, marks).finally(() => leave(code, marks)) });
     underWay.set(code, load);
     counts.loads += 1;
@@ -54,7 +56,7 @@ export function createLoader(options: LoaderOptions) {
     });
     const life = row === null ? negativeTtlMs : ttlMs * (1 - random() * TTL_JITTER);
     const entry = makeEntry(code, row, { loadedAt: marks.startedAt, ttlMs: life });
-    if (row === null && marks.unknownDirty) return entry;
+    if (row === null && marks.era !== era) return entry;
     if (!marks.dirty && cache.put(entry)) return entry;
     counts.fillsRefused += 1;
     if (marks.dirty) return entry;
@@ -73,7 +75,7 @@ export function createLoader(options: LoaderOptions) {
     load(code: string): Promise<Entry> {
       const running = underWay.get(code);
       const { mono, wall } = now();
-      if (running && !running.unknownDirty && isWithin(running.startedAt, mono, wall, ttlMs)) {
+      if (running && running.era === era && isWithin(running.startedAt, mono, wall, ttlMs)) {
         counts.joined += 1;
         return running.answer;
       }
@@ -86,7 +88,7 @@ export function createLoader(options: LoaderOptions) {
     },
     /** A code may have come into being since the reads under way began. */
     distrustUnknown(): void {
-      for (const load of underWay.values()) load.unknownDirty = true;
+      era += 1;
     },
     stats: () => ({ ...counts, underWay: underWay.size }),
   };

@@ -13,7 +13,7 @@ const ANSWER_MAX_BYTES = 65_536;
  * @param sender name under which the ingest's log speaks of this process
  */
 export function createIngestClient(baseUrl: string, sender: string) {
-  const url = new URL("/v1/clicks", baseUrl);
+  const url = new URL(`${baseUrl.replace(/\/+$/, "")}/v1/clicks`);
   const checkResult = createValidator(ClickBatchResult);
 
   return async (clicks: readonly Click[], signal: AbortSignal): Promise<SendResult> => {
