@@ -37,14 +37,18 @@ const children: Child[] = [];
 let postgres: Promise<LocalPostgres> | null = null;
 let stopping: Promise<void> | null = null;
 
-/** Stops what runs, in the opposite order of its start: the redirects hand their last clicks to an ingest that still lives. */
+/** Stops what runs. The redirects hand their last clicks to an ingest that still lives, which stops after all others. */
 async function stopEverything(): Promise<void> {
-  for (const child of [...children].reverse()) {
-    const { code, signal } = await child.stop();
-    if (code !== 0) complain(`${child.name} ended with ${signal ?? `status ${code}`}`);
-  }
+  const isIngest = ({ name }: Child) => name === "click-ingest";
+  await Promise.all(children.filter((child) => !isIngest(child)).map(stopChild));
+  await Promise.all(children.filter(isIngest).map(stopChild));
   const server = await postgres?.catch(() => null);
   await server?.stop();
+}
+
+async function stopChild(child: Child): Promise<void> {
+  const { code, signal } = await child.stop();
+  if (code !== 0) complain(`${child.name} ended with ${signal ?? `status ${code}`}`);
 }
 
 function stop(why: string, status: number): Promise<void> {
@@ -113,11 +117,19 @@ async function main(): Promise<void> {
   const plan = planStart(process.env);
   const taken = await findTakenPorts(plan.services.flatMap(({ port, opsPort }) => [port, opsPort]));
   if (taken.length > 0) throw new Error(portsTaken(taken));
-  await mkdir(plan.dataDir, { recursive: true });
+  await makeDataDirectory(plan.dataDir);
   const databases = await startDatabases(plan);
   const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
   await startServices(plan, databases);
   if (!stopping) say(banner(plan, key));
+}
+
+async function makeDataDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw new ConfigError([`LINKFENCE_DATA_DIR cannot be made: ${describe(error)}`]);
+  }
 }
 
 function portsTaken(taken: readonly number[]): string {
@@ -135,6 +147,8 @@ if (process.argv.includes("--help")) {
   complain(`unknown argument ${process.argv[2]}\n\n${HELP}`);
   process.exitCode = EXIT.usage;
 } else {
+  // Whoever read the output has gone away, as `head` does, or a terminal.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => void stop("nobody reads on", 0));
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal).on("SIGHUP", onSignal);
   try {
     await main();

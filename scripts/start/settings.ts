@@ -23,6 +23,9 @@ export const startSchema = Type.Object({
   DATABASE_URL: Type.Optional(
     setting.databaseUrl({ description: "main database; an embedded PostgreSQL is started where it is not set" }),
   ),
+  PUBLIC_BASE_URL: Type.Optional(
+    setting.httpOrigin({ description: "origin of short URLs; the first redirect's own where it is not set" }),
+  ),
   STATS_DATABASE_URL: Type.Optional(
     setting.databaseUrl({ description: "statistics database; the embedded PostgreSQL where it is not set" }),
   ),
@@ -60,7 +63,7 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
   const config = readConfig(startSchema, env);
   refuseUnknown(env);
   const base = config.LINKFENCE_PORT_BASE;
-  const publicBaseUrl = env.PUBLIC_BASE_URL ?? `http://127.0.0.1:${base}`;
+  const publicBaseUrl = config.PUBLIC_BASE_URL ?? `http://127.0.0.1:${base}`;
   const ingestUrl = `http://127.0.0.1:${base + 2}`;
   const handedOn = serviceEnvironment(env);
   const plan = (name: string, folder: string, port: number, opsPort: number): ServicePlan => ({
@@ -102,7 +105,7 @@ function refuseUnknown(env: NodeJS.ProcessEnv): void {
 /** Services get the environment as it is, less what this command decides itself. */
 function serviceEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const decided =
-    /^(PORT|OPS_PORT|HOST|PUBLIC_BASE_URL|CLICK_INGEST_URL|(STATS_)?DATABASE_URL(_FILE)?|LINKFENCE_.*|npm_.*)$/;
+    /^((PORT|OPS_PORT|HOST|PUBLIC_BASE_URL|CLICK_INGEST_URL|(STATS_)?DATABASE_URL)(_FILE)?|LINKFENCE_.*|npm_.*)$/;
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) => (value === undefined || decided.test(name) ? [] : [[name, value]])),
   );

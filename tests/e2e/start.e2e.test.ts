@@ -1,6 +1,6 @@
 // The start command as a person uses it: from nothing to a followed and counted link, down again, and up on the same data.
 import { spawn } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -163,6 +163,18 @@ describe("the start command", () => {
     expect((await starter.exited).code).toBe(78);
     expect(starter.output()).toContain("LINKFENCE_DATADIR is not a setting: there are LINKFENCE_DATA_DIR,");
     expect(starter.output()).not.toContain("stopping");
+  });
+
+  test("takes a setting from a file, and refuses a data directory that is none", async () => {
+    const file = join(directory, "setting");
+    await writeFile(file, "not an origin\n");
+    const starter = start({ PUBLIC_BASE_URL_FILE: file, LINKFENCE_DATA_DIR: file });
+    expect((await starter.exited).code).toBe(78);
+    expect(starter.output()).toContain("PUBLIC_BASE_URL must be an http:// or https:// URL");
+    await writeFile(file, "https://sho.rt\n");
+    const other = start({ PUBLIC_BASE_URL_FILE: file, LINKFENCE_DATA_DIR: file });
+    expect((await other.exited).code).toBe(78);
+    expect(other.output()).toContain("LINKFENCE_DATA_DIR cannot be made");
   });
 
   test("says which port is taken and what to do", async () => {

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   createTestDatabase,
@@ -92,6 +93,19 @@ describe("the service", () => {
     expect(sum("linkfence_ingest_rows_stored_total")).toBe(5);
     expect(sum("linkfence_ingest_batches_stored_total")).toBe(1);
     expect(sum("linkfence_ingest_database_sockets")).toBeGreaterThanOrEqual(1);
+  });
+
+  test("stops in good order when nobody reads its output any more", async () => {
+    const child = spawn(process.execPath, ["services/click-ingest/dist/main.js"], {
+      env: { STATS_DATABASE_URL: database.url, PORT: "0", OPS_PORT: "0" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    await new Promise((resolve) => child.stdout.once("data", resolve));
+    child.stdout.destroy();
+    child.stderr.destroy();
+    const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
+    child.kill("SIGTERM");
+    expect(await ended).toEqual({ code: 0, signal: null });
   });
 
   test("never writes the password of its database, stopped or running", async () => {
