@@ -10,12 +10,10 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM PUBLIC, linkfence_write, linkf
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC, linkfence_write, linkfence_redirect, linkfence_ingest;
 GRANT USAGE ON SCHEMA public TO linkfence_write, linkfence_redirect;
 
--- write: the only writer of links. Of an existing link it may change what revocation changes, and nothing is deleted.
--- revoke_links runs with the rights of its caller, so these are its rights too.
+-- write: the only writer of links. It revokes by revoke_links alone, which runs with the rights of its owner: nothing
+-- else changes a link or writes the log, and nothing is deleted.
 GRANT SELECT, INSERT ON link TO linkfence_write;
-GRANT UPDATE (state, version, revoked_at, revoked_by) ON link TO linkfence_write;
-GRANT SELECT, INSERT ON link_change TO linkfence_write;
-GRANT USAGE ON SEQUENCE link_change_seq_seq TO linkfence_write;
+GRANT SELECT ON link_change TO linkfence_write;
 GRANT SELECT, INSERT ON api_key TO linkfence_write;
 GRANT UPDATE (name, revoked_at, last_used_at) ON api_key TO linkfence_write;
 -- Its janitor removes the rows of processes that are gone.

@@ -3,6 +3,8 @@
 // So at the deadline the caller is told, the query is cancelled, and where even that brings no answer within
 // CANCEL_GRACE_MS the whole pool is replaced and its sockets are destroyed. A pool that has answered nobody since the
 // call began is replaced too: the driver loses a connection for good when the query that opens it is cancelled.
+// The driver is patched (patches/): as published, it goes on sending for a transaction whose connection is gone, and so
+// ends the process or writes into somebody else's. driver-patch.failure.test.ts has one test for each fault.
 import postgres from "postgres";
 import { createArrayTypes } from "./array-types.ts";
 import { DeadlineExceeded, isConnectionLoss, isServerError, PoolOverloaded, wasNeverSent } from "./errors.ts";

@@ -13,14 +13,18 @@ describe("migrations", () => {
       const exits = await Promise.all(processes.map((process) => process.exited));
       expect(exits.map((exit) => exit.code)).toEqual([0, 0, 0]);
       const history = await database.sql`SELECT name FROM schema_migration ORDER BY id`;
-      expect(history.map((row) => row.name)).toEqual(["0001_links", "0002_redirect_instances"]);
+      expect(history.map((row) => row.name)).toEqual([
+        "0001_links",
+        "0002_redirect_instances",
+        "0003_revocation_numbers",
+      ]);
       await database.drop();
     }
   });
 
   test("both sets fit into one database, and a second run does nothing", async () => {
     const database = await createTestDatabase("empty");
-    expect(await migrate(database.url, "main")).toHaveLength(2);
+    expect(await migrate(database.url, "main")).toHaveLength(3);
     expect(await migrate(database.url, "main")).toEqual([]);
     await database.drop();
   });

@@ -49,3 +49,35 @@ test("under load, again and again: each answer is 201 or 503, and every 201 is a
   expect((await world.create({ target: "https://example.com/" })).status).toBe(201);
   expect(world.write.output()).not.toContain("fatal error");
 });
+
+test("under batches, again and again: each answer is 200 or 503, and every link of a 200 is there", async () => {
+  type Batch = { results: { link?: { code: string } }[] };
+  const links = Array.from({ length: 20 }, () => ({ target: "https://example.com/" }));
+  const stop = new AbortController();
+  const created: string[] = [];
+  const statuses = new Set<number>();
+  /** A service that is gone answers with 0, and nobody waits for it any longer. */
+  const post = () =>
+    world.api<Batch>("POST", "/v1/links:batch", { links }).catch(() => ({ status: 0, json: { results: [] } as Batch }));
+  const worker = async () => {
+    while (!stop.signal.aborted && !statuses.has(0)) {
+      const { status, json } = await post();
+      statuses.add(status);
+      if (status === 200) created.push(...json.results.map(({ link }) => link?.code ?? "none"));
+    }
+  };
+  const load = Promise.all(Array.from({ length: 8 }, worker));
+  // With the driver as it is published the process ends within a few rounds.
+  for (let round = 0; round < 20; round += 1) {
+    const before = created.length;
+    while (created.length === before && !statuses.has(0)) await new Promise(setImmediate);
+    await terminateConnections(world.database);
+  }
+  stop.abort();
+  await load;
+  expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  const rows = await world.database.sql`SELECT code FROM link WHERE code = ANY(${created})`;
+  expect(rows).toHaveLength(created.length);
+  expect((await post()).status).toBe(200);
+  expect(world.write.output()).not.toContain("fatal error");
+});

@@ -27,11 +27,25 @@ describe("revocation", () => {
     expect(await changes("twice")).toEqual([
       { seq: first.json.seq, version: 2, changed_by: world.adminKey.split("_")[1] },
     ]);
+    await world.database.sql`DELETE FROM link_change WHERE code = 'twice'`;
+    expect((await world.api("DELETE", "/v1/links/twice")).json).toEqual(second.json);
     expect((await world.api("GET", "/v1/links/twice")).json).toMatchObject({
       state: "REVOKED",
       version: 2,
       revokedBy: world.adminKey.split("_")[1],
     });
+  });
+
+  test("for which no number is left is refused whole: the link lives on", async () => {
+    await world.create({ target: "https://example.com/", alias: "no-number" });
+    const sequence = async (seq: number) => world.database.sql`SELECT setval('link_change_seq_seq', ${seq})`;
+    const [row] = await world.database.sql`SELECT nextval('link_change_seq_seq')::int AS seq`;
+    await sequence(Number.MAX_SAFE_INTEGER);
+    const refused = await world.api("DELETE", "/v1/links/no-number");
+    await sequence(row?.seq);
+    expect([refused.status, refused.json.code]).toEqual([500, "internal"]);
+    expect((await world.api("GET", "/v1/links/no-number")).json).toMatchObject({ state: "ACTIVE", version: 1 });
+    expect((await world.api("DELETE", "/v1/links/no-number")).json).toMatchObject({ outcome: "revoked" });
   });
 
   test("by twenty at once is one change", async () => {
