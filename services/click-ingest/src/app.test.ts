@@ -136,8 +136,15 @@ describe("POST /v1/clicks", () => {
   test("answers 400 to what is not JSON, 415 to what does not say it is, 413 to more than 2 MiB", async () => {
     const { app } = openApp();
     const send = (type: string, text: string) => request(app).post("/v1/clicks").set("Content-Type", type).send(text);
-    expect((await send("application/json", "{")).status).toBe(400);
+    for (const text of ["{", '"x"', "7"])
+      expect((await send("application/json", text)).body).toMatchObject({
+        status: 400,
+        errors: [{ field: "body", rule: "json" }],
+      });
     expect((await send("text/plain", "{}")).body).toMatchObject({ status: 415, code: "unsupported-media-type" });
+    for (const charset of ["charset=utf-16", "CHARSET=UTF-32", 'charset="utf-16le"', "charset = utf-8"])
+      expect((await send(`application/json; ${charset}`, "{}")).body).toMatchObject({ status: 415 });
+    expect((await send('Application/JSON ;CharSet="UTF-8"', "{}")).body).toMatchObject({ status: 400 });
     const large = JSON.stringify({ sender: "x".repeat(2 * 1024 * 1024), clicks: [] });
     expect((await send("application/json", large)).body).toMatchObject({ status: 413, code: "payload-too-large" });
   });

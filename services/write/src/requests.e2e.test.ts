@@ -23,6 +23,7 @@ describe("a body", () => {
     ["of a problem", "{}", { "Content-Type": "application/problem+json" }, 415],
     ["of a form", "target=x", { "Content-Type": "application/x-www-form-urlencoded" }, 415],
     ["in UTF-16", "{}", { "Content-Type": "application/json; charset=utf-16" }, 415],
+    ["in UTF-16, spelled oddly", "{}", { "Content-Type": "application/json; CHARSET = utf-16" }, 415],
     ["that is compressed", "{}", { ...json, "Content-Encoding": "gzip" }, 415],
     ["that is an array", "[]", json, 400],
     ["that is null", "null", json, 400],
@@ -37,6 +38,8 @@ describe("a body", () => {
     expect(answer.status).toBe(status);
     expect(answer.headers["content-type"]).toBe("application/problem+json; charset=utf-8");
     expect(JSON.parse(answer.body)).toMatchObject({ status, code: expect.any(String), detail: expect.any(String) });
+    // Which field and which rule; what is no body for this call at all has neither.
+    if (status === 400) expect(JSON.parse(answer.body).errors).toMatchObject([{ field: expect.any(String) }]);
   });
 });
 

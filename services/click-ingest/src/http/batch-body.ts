@@ -1,4 +1,5 @@
 import { Problem } from "@linkfence/contracts";
+import { isJsonInUtf8 } from "@linkfence/service-shell";
 import express, { type RequestHandler } from "express";
 
 /**
@@ -16,8 +17,8 @@ export function createBodyReader() {
   let turnedAway = 0;
 
   const read: RequestHandler = (request, response, next) => {
-    if (!request.is("application/json"))
-      throw new Problem("unsupported-media-type", "send the batch as application/json");
+    if (!isJsonInUtf8(request.get("content-type")))
+      throw new Problem("unsupported-media-type", "send the batch as application/json in UTF-8");
     if (reading >= BODIES_AT_ONCE) {
       turnedAway += 1;
       throw new Problem("overloaded", "too many batches are being read already; send this one again later");
@@ -25,9 +26,19 @@ export function createBodyReader() {
     reading += 1;
     parse(request, response, (error?: unknown) => {
       reading -= 1;
-      next(error);
+      next(isNoJson(error) ? noJson() : error);
     });
   };
 
   return { read, stats: () => ({ reading, turnedAway }) };
+}
+
+/** What the parser throws for a text that is no JSON object or array; its other errors have their own answers. */
+function isNoJson(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "type" in error && error.type === "entity.parse.failed";
+}
+
+function noJson(): Problem {
+  const detail = "must be a JSON object";
+  return new Problem("invalid-request", `the body ${detail}`, [{ field: "body", rule: "json", detail }]);
 }

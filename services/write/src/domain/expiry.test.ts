@@ -37,8 +37,19 @@ describe("a point in time", () => {
     expect(timeOf(text)).toBe("date-time");
   });
 
-  test("that is over, or is now, is refused", () => {
-    expect([timeOf("2025-12-31T23:59:59Z"), timeOf("2026-01-01T00:00:00Z")]).toEqual(["past", "past"]);
+  test.each(["2025-12-31T23:59:59Z", "2025-12-31T23:59:59.999999Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.0Z"])(
+    "%s, which is over or is now, is refused",
+    (text) => {
+      expect(timeOf(text)).toBe("past");
+    },
+  );
+
+  test("within the second that runs is judged by its fraction, to the microsecond that is kept", () => {
+    const at = (expiresAt: string) => decideExpiry({ expiresAt }, NOW + 300).ok;
+    expect(at("2026-01-01T00:00:00.3Z")).toBe(false);
+    expect(at("2026-01-01T00:00:00.3000009Z")).toBe(false);
+    expect(at("2026-01-01T00:00:00.300001Z")).toBe(true);
+    expect(at("2026-01-01T03:00:00.9+03:00")).toBe(true);
   });
 });
 

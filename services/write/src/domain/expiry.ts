@@ -36,7 +36,8 @@ function decideTime(text: string, now: number): ExpiryDecision {
   if (!time)
     return refuse("expiresAt", "date-time", "must be an RFC 3339 time with its offset, as in 2030-01-31T12:00:00Z");
   if (time.ms > LATEST_MS) return refuse("expiresAt", "range", "must not be later than the year 9999 in UTC");
-  if (time.ms <= now) return refuse("expiresAt", "past", "must be in the future");
+  // What is kept is compared, with its fraction: a second that has begun is not over yet.
+  if (time.ms + Number(time.micros) / 1000 <= now) return refuse("expiresAt", "past", "must be in the future");
   return { ok: true, expiry: { kind: "at", time: `${new Date(time.ms).toISOString().slice(0, 19)}.${time.micros}Z` } };
 }
 

@@ -1,4 +1,5 @@
 import { Problem } from "@linkfence/contracts";
+import { isJsonInUtf8 } from "@linkfence/service-shell";
 import type { Request } from "express";
 import getRawBody from "raw-body";
 
@@ -13,11 +14,8 @@ export async function readJsonObject(request: Request, limit: number): Promise<o
   return parseObject(decodeUtf8(await readBytes(request, limit)));
 }
 
-/** `charset` is no parameter of this media type (RFC 8259 section 11); clients that send it must mean UTF-8. */
 function checkMediaType(request: Request): void {
-  const [type = "", ...parameters] = (request.get("content-type") ?? "").toLowerCase().split(";");
-  const charsets = parameters.map((parameter) => parameter.trim()).filter((text) => text.startsWith("charset="));
-  if (type.trim() !== "application/json" || charsets.some((text) => !/^charset="?utf-?8"?$/.test(text)))
+  if (!isJsonInUtf8(request.get("content-type")))
     throw new Problem("unsupported-media-type", "send the body as application/json in UTF-8");
   if ((request.get("content-encoding") ?? "identity").toLowerCase() !== "identity")
     throw new Problem("unsupported-media-type", "send the body without compression");
@@ -31,7 +29,7 @@ async function readBytes(request: Request, limit: number): Promise<Buffer> {
     request.resume();
     if (isTooLarge(error))
       throw new Problem("payload-too-large", `the body of this call may have ${limit} bytes at the most`);
-    throw new Problem("invalid-request", "the body ended early");
+    throw invalidBody("complete", "ended early");
   }
 }
 
@@ -43,19 +41,24 @@ function decodeUtf8(bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new Problem("invalid-request", "the body must be valid UTF-8");
+    throw invalidBody("utf-8", "must be valid UTF-8");
   }
 }
 
 function parseObject(text: string): object {
-  if (text.trim() === "") throw new Problem("invalid-request", "the body is missing: send a JSON object");
+  if (text.trim() === "") throw invalidBody("required", "is missing: send a JSON object");
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Problem("invalid-request", "the body must be valid JSON");
+    throw invalidBody("json", "must be valid JSON");
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Problem("invalid-request", "the body must be a JSON object");
+    throw invalidBody("type", "must be a JSON object");
   return value;
+}
+
+/** The body as a whole is named as the validator names it. */
+function invalidBody(rule: string, detail: string): Problem {
+  return new Problem("invalid-request", `the body ${detail}`, [{ field: "body", rule, detail }]);
 }
