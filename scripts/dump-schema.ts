@@ -2,17 +2,34 @@
 import { writeFile } from "node:fs/promises";
 import { createTestDatabase } from "@linkfence/testkit";
 import { startTestServer } from "../tests/setup/test-server.mjs";
-import { allowOnlyHelp } from "./no-arguments.ts";
 import { describeSchema } from "./schema-dump.ts";
 
-allowOnlyHelp("dump-schema", "Writes packages/db/schema/*.txt anew from the migrations.");
-const server = await startTestServer({});
-try {
-  for (const name of ["main", "stats"] as const) {
-    const database = await createTestDatabase(name);
-    await writeFile(new URL(`../packages/db/schema/${name}.txt`, import.meta.url), await describeSchema(database.sql));
-    await database.drop();
+const HELP = `Writes packages/db/schema/*.txt anew, from a database that the migrations made.
+
+Usage: pnpm dump-schema
+`;
+const EX_USAGE = 64;
+
+async function dump(): Promise<void> {
+  const server = await startTestServer({});
+  try {
+    for (const name of ["main", "stats"] as const) {
+      const database = await createTestDatabase(name);
+      const file = new URL(`../packages/db/schema/${name}.txt`, import.meta.url);
+      await writeFile(file, await describeSchema(database.sql));
+      await database.drop();
+    }
+  } finally {
+    await server.stop();
   }
-} finally {
-  await server.stop();
+}
+
+const [argument] = process.argv.slice(2);
+if (argument === undefined) {
+  await dump();
+} else if (argument === "--help") {
+  process.stdout.write(HELP);
+} else {
+  process.stderr.write(`unknown argument ${argument}\n\n${HELP}`);
+  process.exitCode = EX_USAGE;
 }

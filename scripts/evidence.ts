@@ -1,46 +1,66 @@
 // Runs the catalogue of experiments, or the named ones, on a server and on processes of its own.
+import { accessSync } from "node:fs";
+import { constants } from "node:os";
 import { parseArgs } from "node:util";
+import { killStartedProcesses } from "@linkfence/testkit";
 import { catalogue } from "../tests/evidence/catalogue.ts";
 import { type CaseResult, runCase } from "../tests/evidence/report.ts";
 import { startTestServer } from "../tests/setup/test-server.mjs";
 
 const HELP = `Runs experiments on the real product: PostgreSQL, processes, loopback HTTP.
 
-Usage: pnpm evidence [id ...] [--file <path>] [--json]
+Usage: pnpm evidence [id ...] [--times <n>] [--file <path>] [--json]
 
   id             which experiments; all of them where none is named
+  --times <n>    run them n times (1 to 100), and tell at the end what each came to
   --file <path>  input of an experiment that takes one (real-urls: one target a line)
-  --json         results as one JSON document instead of lines
+  --json         results as one JSON document instead of lines; its file makes README's table (pnpm readme)
   --list         what there is
 
 Exit status: 0 all held, 1 one did not, 64 wrong arguments.
 `;
+const EX_USAGE = 64;
+const TIMES_MAX = 100;
 
+type Wish = { ids: readonly string[]; times: number; file: string | null };
+
+/** Returns the arguments, or what is wrong with them. */
 function readArguments() {
   try {
     const options = {
+      times: { type: "string", default: "1" },
       file: { type: "string" },
       json: { type: "boolean" },
       list: { type: "boolean" },
       help: { type: "boolean" },
     } as const;
-    return parseArgs({ options, allowPositionals: true });
+    const { values, positionals: ids } = parseArgs({ options, allowPositionals: true });
+    const unknown = ids.filter((id) => !catalogue.some((c) => c.id === id));
+    const times = Number(values.times);
+    if (unknown.length > 0) return `no experiment ${unknown.join(", ")}: --list says which there are`;
+    if (!Number.isInteger(times) || times < 1 || times > TIMES_MAX) return `--times must be 1 to ${TIMES_MAX}`;
+    if (values.file !== undefined) accessSync(values.file);
+    return { ...values, ids, times, file: values.file ?? null };
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** The statistics of a run are one machine's; the server keeps its promises to the disk here, as in production. */
-async function runAll(
-  ids: readonly string[],
-  file: string | null,
-  print: (line: string) => void,
-): Promise<CaseResult[]> {
+/** On a server that keeps its promises to the disk, as in production. A run that is broken off leaves nothing behind. */
+async function runAll({ ids, times, file }: Wish, print: (line: string) => void): Promise<CaseResult[]> {
   const server = await startTestServer({});
+  const breakOff = (signal: NodeJS.Signals) => {
+    killStartedProcesses();
+    void server.stop().finally(() => process.exit(128 + constants.signals[signal]));
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, breakOff);
   const results: CaseResult[] = [];
   try {
-    for (const evidence of catalogue) {
-      if (ids.length === 0 || ids.includes(evidence.id)) results.push(await runCase(evidence, { file }, print));
+    for (let run = 1; run <= times; run += 1) {
+      if (times > 1) print(`RUN ${run} of ${times}`);
+      for (const evidence of catalogue) {
+        if (ids.length === 0 || ids.includes(evidence.id)) results.push(await runCase(evidence, { file }, print));
+      }
     }
   } finally {
     await server.stop();
@@ -48,31 +68,49 @@ async function runAll(
   return results;
 }
 
+function tally(results: readonly CaseResult[]) {
+  const sum = (count: (result: CaseResult) => number) => results.reduce((total, result) => total + count(result), 0);
+  return {
+    passed: sum(({ passed }) => passed),
+    failed: sum(({ failed }) => failed),
+    skipped: sum(({ lines }) => (lines.some(({ kind }) => kind === "skipped") ? 1 : 0)),
+  };
+}
+
+function printTally(results: readonly CaseResult[], { times }: Wish): void {
+  if (times > 1) {
+    for (const { id } of catalogue) {
+      const runs = results.filter((result) => result.id === id);
+      const held = runs.filter(({ passed, failed }) => failed === 0 && passed > 0).length;
+      if (runs.length > 0) process.stdout.write(`TALLY ${id}: held in ${held} of ${runs.length} runs\n`);
+    }
+  }
+  const { passed, failed, skipped } = tally(results);
+  if (skipped > 0) process.stdout.write(`${skipped} skipped for want of a program\n`);
+  process.stdout.write(`${passed} passed, ${failed} failed\n`);
+}
+
+function list(json: boolean): void {
+  const cases = catalogue.map(({ id, shows, control = false }) => ({ id, shows, control }));
+  if (json) process.stdout.write(`${JSON.stringify(cases)}\n`);
+  else for (const { id, shows } of cases) process.stdout.write(`${id} :: ${shows}\n`);
+}
+
 async function main(): Promise<number> {
-  const parsed = readArguments();
-  const unknown =
-    typeof parsed === "string" ? [] : parsed.positionals.filter((id) => !catalogue.some((c) => c.id === id));
-  if (typeof parsed === "string" || unknown.length > 0) {
-    process.stderr.write(`${typeof parsed === "string" ? parsed : `no experiment ${unknown.join(", ")}`}\n\n${HELP}`);
-    return 64;
+  const wish = readArguments();
+  if (typeof wish === "string") {
+    process.stderr.write(`${wish}\n\n${HELP}`);
+    return EX_USAGE;
   }
-  const { values, positionals } = parsed;
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
-  if (values.list) {
-    for (const { id, shows } of catalogue) process.stdout.write(`${id} :: ${shows}\n`);
-    return 0;
-  }
-  const print = values.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`);
-  const results = await runAll(positionals, values.file ?? null, print);
-  const passed = results.reduce((sum, result) => sum + result.passed, 0);
-  const failed = results.reduce((sum, result) => sum + result.failed, 0);
-  process.stdout.write(
-    values.json ? `${JSON.stringify({ results, passed, failed })}\n` : `${passed} passed, ${failed} failed\n`,
-  );
-  return failed === 0 && passed > 0 ? 0 : 1;
+  if (wish.help) process.stdout.write(HELP);
+  else if (wish.list) list(wish.json ?? false);
+  if (wish.help || wish.list) return 0;
+  const print = wish.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`);
+  const results = await runAll(wish, print);
+  const total = tally(results);
+  if (wish.json) process.stdout.write(`${JSON.stringify({ results, ...total })}\n`);
+  else printTally(results, wish);
+  return total.failed === 0 && total.passed > 0 ? 0 : 1;
 }
 
 process.exitCode = await main();

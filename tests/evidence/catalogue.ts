@@ -1,5 +1,43 @@
+import { f1, f1c, f2, f2c } from "./ages.ts";
+import { r1 } from "./answers.ts";
+import { nc2, s1, s2, s3, s4 } from "./clicks.ts";
+import { r12 } from "./clocks.ts";
+import { a1, a2, a3, nc1 } from "./creation.ts";
+import { p1 } from "./fragments.ts";
+import { r9 } from "./history.ts";
+import { h1, h1c } from "./http-caches.ts";
+import { s5 } from "./kills.ts";
+import { r8 } from "./listener.ts";
+import { nc4, r5 } from "./order.ts";
+import { d1, d2 } from "./outage.ts";
+import { nc3, r4, r4m, r4mc, r4v, r4vc, r6, r6c } from "./overtaken.ts";
 import { realUrls } from "./real-urls.ts";
 import type { EvidenceCase } from "./report.ts";
+import { r10 } from "./restart.ts";
+import { r7, r7c, r7s, r7sc } from "./suspended.ts";
+import { v1 } from "./targets.ts";
+import { e1, r2, r2n, r3, r11 } from "./windows.ts";
 
-/** Every experiment, in the order in which they run. */
-export const catalogue: readonly EvidenceCase[] = [realUrls];
+/** Every experiment, in the order in which they run; each group has a test file of its name. */
+export const groups = {
+  "real-urls": [realUrls],
+  targets: [v1],
+  creation: [a1, a2, a3, nc1],
+  answers: [r1],
+  windows: [r2, r2n, r3, r11, e1],
+  overtaken: [r4, nc3, r4v, r4vc, r4m, r4mc, r6, r6c],
+  ages: [f1, f1c, f2, f2c],
+  order: [r5, nc4],
+  suspended: [r7, r7c, r7s, r7sc],
+  restart: [r10],
+  listener: [r8],
+  history: [r9],
+  clocks: [r12],
+  outage: [d1, d2],
+  clicks: [s1, s2, s3, s4, nc2],
+  kills: [s5],
+  "http-caches": [h1, h1c],
+  fragments: [p1],
+} satisfies Record<string, readonly EvidenceCase[]>;
+
+export const catalogue: readonly EvidenceCase[] = Object.values(groups).flat();

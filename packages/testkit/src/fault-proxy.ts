@@ -9,6 +9,8 @@ export type FaultProxy = {
   through(url: string): string;
   /** Takes effect at once, on open connections too; `refuse` resets them. Bytes that met a `hang` are lost. */
   set(mode: FaultMode): void;
+  /** Leads to another server on loopback from now on; open connections stay where they are. */
+  lead(targetPort: number): void;
   /** Resets every open connection and goes on. Returns how many there were. */
   reset(): number;
   /** Clients connected now. */
@@ -22,6 +24,7 @@ export type FaultProxy = {
  */
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   let mode: FaultMode = "pass";
+  let serverPort = targetPort;
   const pairs = new Set<{ client: Socket; server: Socket }>();
 
   const listener = createServer((client) => {
@@ -30,7 +33,7 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       client.resetAndDestroy();
       return;
     }
-    const server = connect(targetPort, "127.0.0.1");
+    const server = connect(serverPort, "127.0.0.1");
     server.on("error", () => {});
     const pair = { client, server };
     pairs.add(pair);
@@ -79,6 +82,9 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     set(next) {
       mode = next;
       if (next === "refuse") reset();
+    },
+    lead(nextPort) {
+      serverPort = nextPort;
     },
     reset,
     connections: () => [...pairs].filter(({ client }) => !client.destroyed).length,

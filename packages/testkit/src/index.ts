@@ -10,6 +10,13 @@ export {
   mapConcurrently,
 } from "./http-client.ts";
 export { type Pooler, type PoolerMode, startPooler } from "./pooler.ts";
-export { type Exit, type LogRecord, type RunningProcess, spawnProcess, watchProcess } from "./processes.ts";
+export {
+  type Exit,
+  killStartedProcesses,
+  type LogRecord,
+  type RunningProcess,
+  spawnProcess,
+  watchProcess,
+} from "./processes.ts";
 export { type RunningService, type ServiceName, startService } from "./services.ts";
 export { makeAdminKey, readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";

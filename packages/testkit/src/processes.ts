@@ -25,6 +25,14 @@ export type RunningProcess = {
   stop(): Promise<Exit>;
 };
 
+/** What was started and has not ended. */
+const running = new Set<ChildProcess>();
+
+/** Ends every process that was started here and still runs, at once: for a run that is broken off. */
+export function killStartedProcesses(): void {
+  for (const child of running) child.kill("SIGKILL");
+}
+
 /**
  * Starts a Node program of the project as a process of its own.
  * @param entry path from the project's root, such as `services/write/dist/main.js`
@@ -50,6 +58,8 @@ export function watchProcess(child: ChildProcess): RunningProcess {
   };
   child.stdout?.on("data", collect);
   child.stderr?.on("data", collect);
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   const exited = new Promise<Exit>((resolve) => child.once("close", (code, signal) => resolve({ code, signal })));
   const records = () => parseRecords(output);
 

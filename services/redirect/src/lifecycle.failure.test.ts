@@ -113,36 +113,7 @@ describe("the registry", () => {
   });
 });
 
-describe("a log that is not the one remembered", () => {
-  test("makes the process forget everything, count it, and go on", async () => {
-    await start();
-    const [kept, revoked] = [await createLink(), await createLink()];
-    await revoke(revoked);
-    while ((await readMetric(redirect, "linkfence_applied_seq")) === 0);
-    expect(await status(kept)).toBe(302);
-    await database.sql`DELETE FROM link_change`;
-    while (!(await flushes()).some(([cause]) => cause === "went-back"));
-    while ((await readMetric(redirect, "linkfence_cache_entries")) > 0);
-    expect([await status(kept), await status(revoked)]).toEqual([302, 410]);
-    const next = await createLink();
-    expect(await status(next)).toBe(302);
-    await revoke(next);
-    while ((await status(next)) !== 410);
-  });
-});
-
 describe("when all its connections are ended", () => {
-  test("while idle, the process goes on from where it stood in the log", async () => {
-    await start({ POLL_INTERVAL_MS: "1000" });
-    const [kept, revoked] = [await createLink(), await createLink()];
-    for (const code of [kept, revoked]) expect(await status(code)).toBe(302);
-    expect(await terminateConnections(database)).toBeGreaterThan(1);
-    await revoke(revoked);
-    while ((await status(revoked)) !== 410);
-    expect(await status(kept)).toBe(302);
-    expect(await flushes()).toEqual([["started", 1]]);
-  });
-
   test("under load, again and again, no answer is wrong and nothing is fatal", async () => {
     await start();
     const warm = await createLink();

@@ -113,20 +113,3 @@ describe("requests that wait together", () => {
     await stop();
   });
 });
-
-describe("a locked table", () => {
-  test("makes the writer try again by lock timeout; the clicks are stored once it is free", async () => {
-    const { writer, offer, stop } = openWriter();
-    let outcome: ReturnType<typeof offer> | undefined;
-    await database.sql.begin(async (sql) => {
-      await sql`LOCK TABLE click IN ACCESS EXCLUSIVE MODE`;
-      outcome = offer(sampleClicks(10));
-      writer.start();
-      await until(() => writer.stats().retries >= 2);
-    });
-    expect(await outcome).toEqual({ kind: "stored", inserted: 10, duplicate: 0, unstorable: 0 });
-    expect(Object.keys(writer.stats().failed)).toEqual(["55P03"]);
-    expect(await countRows()).toEqual({ rows: 10, ids: 10 });
-    await stop();
-  });
-});

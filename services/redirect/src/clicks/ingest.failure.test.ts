@@ -149,19 +149,6 @@ describe("statistics never touch a redirect", () => {
     expect(troubles).toHaveLength(1);
   });
 
-  test("when its answer is lost after it stored the batch: the same ids are sent again, and count once", async () => {
-    let lost = 0;
-    behave = (response, clicks) => {
-      lost += 1;
-      if (lost > 2) return store(response, clicks);
-      for (const { id } of clicks) rows.add(id);
-      response.destroy();
-    };
-    await http.send(redirect.url, "/abc");
-    const { accepted, inserted, duplicate } = await settledLedger();
-    expect([accepted, inserted, duplicate, rows.size]).toEqual([1, 0, 1, 1]);
-  });
-
   test("when it will never take a batch: the batch is dropped and counted, and the next one is stored", async () => {
     behave = away(400);
     await http.send(redirect.url, "/abc");
@@ -173,15 +160,6 @@ describe("statistics never touch a redirect", () => {
 });
 
 describe("clicks", () => {
-  test("are all stored while the ring has room: twenty sent, twenty stored, none dropped", async () => {
-    for (let sent = 0; sent < 20; sent += 1) {
-      await http.send(redirect.url, "/abc");
-      await settledLedger();
-    }
-    expect(await ledger()).toMatchObject({ accepted: 20, inserted: 20, full: 0 });
-    expect(rows.size).toBe(20);
-  });
-
   test("that wait at a stop are sent before the process ends", async () => {
     await http.send(redirect.url, "/abc");
     await redirect.stop();

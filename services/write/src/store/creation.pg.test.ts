@@ -16,7 +16,8 @@ const newCode = () => `random-${codes++}`;
 const author = { owner: "ann", keyId: "k" };
 const draft = (request: Partial<CreateLinkRequest> = {}) =>
   draftLink({ target: "https://example.com/", ...request }, { ownHosts: [], privateHosts: "allow", now: 0 });
-const store = () => createLinkStore({ db, newCode, counts: createCounts() });
+const storeWith = (code: () => string) => createLinkStore({ db, newCode: code, counts: createCounts() });
+const store = () => storeWith(newCode);
 
 /** Creates a link alone, and an equal one in a batch. */
 async function createBothWays(request: Partial<CreateLinkRequest>): Promise<StoredLink[]> {
@@ -107,6 +108,23 @@ describe("the hint that a code exists now", () => {
     expect(await batch([{ alias: "hint-one" }, {}, { alias: "hint-two" }, { alias: "taken-too" }])).toEqual([""]);
     expect(await batch([{ alias: "taken-too" }, {}, { alias: "hint-two" }])).toEqual([]);
   });
+});
+
+test("random codes that are taken are, in a batch, drawn again for the links that met them, and only for those", async () => {
+  await store().create(draft({ alias: "taken-one" }), author);
+  const codes = ["taken-one", "first-ok", "first-ok", "second-ok", "third-ok"];
+  const targets = ["a", "b", "c"].map((name) => `https://${name}.example/`);
+  const links = storeWith(() => codes.shift() ?? "out-of-codes");
+  const drafts = targets.map((target) => draft({ target }));
+  const created = (await links.createBatch(drafts, author)).map((outcome) =>
+    outcome instanceof Problem ? outcome : `${outcome.code} ${outcome.target}`,
+  );
+  expect(created).toEqual([
+    "second-ok https://a.example/",
+    "first-ok https://b.example/",
+    "third-ok https://c.example/",
+  ]);
+  expect((await store().find("taken-one", "ann"))?.target).toBe("https://example.com/");
 });
 
 describe("a creation whose connection is lost", () => {

@@ -1,0 +1,153 @@
+// Takes one rule after the other out of a copy of the product, and sees which experiments notice.
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs, promisify } from "node:util";
+import { type Mutation, mutations } from "../tests/evidence/mutations.ts";
+import { replaceMarked } from "./marked-part.ts";
+
+const HELP = `Takes one safety rule after the other out of a copy of the product, and runs the experiments that must notice.
+
+Usage: pnpm mutate [name ...] [--write]
+
+  name     which mutations; all of them where none is named
+  --write  put the result into tests/evidence/README.md (needs all of them)
+  --list   what there is
+
+Exit status: 0 each was noticed, 1 one was not, 64 wrong arguments.
+`;
+const EX_USAGE = 64;
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const REPORT = join(ROOT, "tests/evidence/README.md");
+/** A build takes some ten seconds, a handful of experiments a minute or two. */
+const STEP_TIMEOUT_MS = 600_000;
+/** The results of a few experiments: kilobytes. */
+const OUTPUT_MAX_BYTES = 16 * 1024 * 1024;
+
+type Outcome = { mutation: Mutation; red: string[] };
+
+/** Copies what is under version control, and the installed packages by their links. */
+function copyProject(): string {
+  const copy = mkdtempSync(join(tmpdir(), "linkfence-mutation-"));
+  const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], { cwd: ROOT });
+  for (const file of listed.toString("utf8").split("\0")) {
+    if (file === "" || !existsSync(join(ROOT, file))) continue;
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    cpSync(join(ROOT, file), join(copy, file));
+    const modules = join(dirname(file), "node_modules");
+    // The links of a workspace package are relative, so that in the copy they lead to the copy's own packages.
+    if (file.endsWith("/package.json") && existsSync(join(ROOT, modules)))
+      cpSync(join(ROOT, modules), join(copy, modules), { recursive: true, verbatimSymlinks: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  return copy;
+}
+
+/** Applies the edits, and returns how to take them back. Throws where a text is not there exactly once. */
+function apply(copy: string, { name, edits }: Mutation): () => void {
+  const originals = new Map<string, string>();
+  for (const { file, find, replace } of edits) {
+    const path = join(copy, file);
+    const text = readFileSync(path, "utf8");
+    if (text.split(find).length !== 2) throw new Error(`${name}: ${file} does not hold the text once: ${find.trim()}`);
+    if (!originals.has(path)) originals.set(path, text);
+    writeFileSync(
+      path,
+      text.replace(find, () => replace),
+    );
+  }
+  return () => {
+    for (const [path, text] of originals) writeFileSync(path, text);
+  };
+}
+
+const run = promisify(execFile);
+
+async function build(copy: string): Promise<void> {
+  await run("npm", ["run", "--silent", "build"], { cwd: copy, timeout: STEP_TIMEOUT_MS });
+}
+
+/** Runs experiments in the copy, and returns the ids of those that failed. */
+async function failing(copy: string, cases: readonly string[]): Promise<string[]> {
+  const args = ["--conditions=source", "--import", "tsx", "scripts/evidence.ts", "--json", ...cases];
+  const child = spawn(process.execPath, args, {
+    cwd: copy,
+    stdio: ["ignore", "pipe", "inherit"],
+    timeout: STEP_TIMEOUT_MS,
+  });
+  let output = "";
+  for await (const chunk of child.stdout) {
+    output += String(chunk);
+    if (output.length > OUTPUT_MAX_BYTES) throw new Error("the experiments printed more than 16 MiB");
+  }
+  const { results } = JSON.parse(output) as { results: { id: string; passed: number; failed: number }[] };
+  if (results.length !== cases.length) throw new Error(`ran ${results.length} of ${cases.length} experiments`);
+  return results.filter(({ failed }) => failed > 0).map(({ id }) => id);
+}
+
+async function tryAll(wanted: readonly Mutation[]): Promise<Outcome[]> {
+  const copy = copyProject();
+  const outcomes: Outcome[] = [];
+  try {
+    await build(copy);
+    const all = [...new Set(wanted.flatMap(({ cases }) => cases))];
+    const broken = await failing(copy, all);
+    if (broken.length > 0) throw new Error(`red before anything was taken out: ${broken.join(", ")}`);
+    process.stdout.write(`unchanged: ${all.join(", ")} hold\n`);
+    for (const mutation of wanted) {
+      const undo = apply(copy, mutation);
+      await build(copy);
+      const red = await failing(copy, mutation.cases);
+      undo();
+      outcomes.push({ mutation, red });
+      process.stdout.write(
+        `${red.length > 0 ? "ok  " : "FAIL"} ${mutation.name}: ${red.join(", ") || "nobody noticed"}\n`,
+      );
+    }
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+  return outcomes;
+}
+
+function writeReport(outcomes: readonly Outcome[]): void {
+  const rows = outcomes.map(({ mutation: { name, change, cases }, red }) => {
+    return `| ${name} | ${change} | ${red.join(", ")} | ${cases.filter((id) => !red.includes(id)).join(", ")} |`;
+  });
+  const head = ["| mutation | what it changes | turned red | tried, stayed green |", "| --- | --- | --- | --- |"];
+  writeFileSync(REPORT, replaceMarked(readFileSync(REPORT, "utf8"), "mutations", [...head, ...rows].join("\n")));
+}
+
+function readArguments() {
+  try {
+    const options = { write: { type: "boolean" }, list: { type: "boolean" }, help: { type: "boolean" } } as const;
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    const unknown = positionals.filter((name) => !mutations.some((mutation) => mutation.name === name));
+    if (unknown.length > 0) return `no mutation ${unknown.join(", ")}: --list says which there are`;
+    if (values.write && positionals.length > 0) return "--write needs all of the mutations: name none";
+    const wanted = mutations.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+    return { ...values, wanted };
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function main(): Promise<number> {
+  const wish = readArguments();
+  if (typeof wish === "string") {
+    process.stderr.write(`${wish}\n\n${HELP}`);
+    return EX_USAGE;
+  }
+  if (wish.help) process.stdout.write(HELP);
+  else if (wish.list) for (const { name, change } of mutations) process.stdout.write(`${name} :: ${change}\n`);
+  if (wish.help || wish.list) return 0;
+  const outcomes = await tryAll(wish.wanted);
+  const noticed = outcomes.filter(({ red }) => red.length > 0).length;
+  if (wish.write) writeReport(outcomes);
+  process.stdout.write(`${noticed} passed, ${outcomes.length - noticed} failed\n`);
+  return noticed === outcomes.length ? 0 : 1;
+}
+
+process.exitCode = await main();
