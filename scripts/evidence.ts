@@ -14,7 +14,7 @@ Usage: pnpm evidence [id ...] [--times <n>] [--file <path>] [--json]
   id             which experiments; all of them where none is named
   --times <n>    run them n times (1 to 100), and tell at the end what each came to
   --file <path>  input of an experiment that takes one (real-urls: one target a line)
-  --json         results as one JSON document instead of lines; its file makes README's table (pnpm readme)
+  --json         results as one JSON document, which makes README's table (pnpm readme); the lines go to standard error
   --list         what there is
 
 Exit status: 0 all held, 1 one did not, 64 wrong arguments.
@@ -77,17 +77,17 @@ function tally(results: readonly CaseResult[]) {
   };
 }
 
-function printTally(results: readonly CaseResult[], { times }: Wish): void {
+function printTally(results: readonly CaseResult[], { times }: Wish, out: NodeJS.WriteStream): void {
   if (times > 1) {
     for (const { id } of catalogue) {
       const runs = results.filter((result) => result.id === id);
       const held = runs.filter(({ passed, failed }) => failed === 0 && passed > 0).length;
-      if (runs.length > 0) process.stdout.write(`TALLY ${id}: held in ${held} of ${runs.length} runs\n`);
+      if (runs.length > 0) out.write(`TALLY ${id}: held in ${held} of ${runs.length} runs\n`);
     }
   }
   const { passed, failed, skipped } = tally(results);
-  if (skipped > 0) process.stdout.write(`${skipped} skipped for want of a program\n`);
-  process.stdout.write(`${passed} passed, ${failed} failed\n`);
+  if (skipped > 0) out.write(`${skipped} skipped for want of a program\n`);
+  out.write(`${passed} passed, ${failed} failed\n`);
 }
 
 function list(json: boolean): void {
@@ -105,11 +105,11 @@ async function main(): Promise<number> {
   if (wish.help) process.stdout.write(HELP);
   else if (wish.list) list(wish.json ?? false);
   if (wish.help || wish.list) return 0;
-  const print = wish.json ? () => {} : (line: string) => void process.stdout.write(`${line}\n`);
-  const results = await runAll(wish, print);
+  const out = wish.json ? process.stderr : process.stdout;
+  const results = await runAll(wish, (line) => void out.write(`${line}\n`));
   const total = tally(results);
   if (wish.json) process.stdout.write(`${JSON.stringify({ results, ...total })}\n`);
-  else printTally(results, wish);
+  printTally(results, wish, out);
   return total.failed === 0 && total.passed > 0 ? 0 : 1;
 }
 

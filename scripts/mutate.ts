@@ -74,7 +74,7 @@ async function failing(copy: string, cases: readonly string[]): Promise<string[]
   const args = ["--conditions=source", "--import", "tsx", "scripts/evidence.ts", "--json", ...cases];
   const child = spawn(process.execPath, args, {
     cwd: copy,
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "ignore"],
     timeout: STEP_TIMEOUT_MS,
   });
   let output = "";
