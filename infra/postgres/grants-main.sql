@@ -11,8 +11,9 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC, linkfence_write, linkf
 GRANT USAGE ON SCHEMA public TO linkfence_write, linkfence_redirect;
 
 -- write: the only writer of links. It revokes by revoke_links alone, which runs with the rights of its owner: nothing
--- else changes a link or writes the log, and nothing is deleted.
-GRANT SELECT, INSERT ON link TO linkfence_write;
+-- else changes the state of a link or writes the log, and nothing is deleted. Tags are indexed by a trigger, likewise.
+GRANT SELECT, INSERT, UPDATE (title, tags, note) ON link TO linkfence_write;
+GRANT SELECT ON link_tag, cursor_key TO linkfence_write;
 GRANT SELECT ON link_change TO linkfence_write;
 GRANT SELECT, INSERT ON api_key TO linkfence_write;
 GRANT UPDATE (name, revoked_at, last_used_at) ON api_key TO linkfence_write;

@@ -34,6 +34,12 @@ const STATEMENTS = {
   ],
   write: [
     ["read a link", "SELECT target FROM link LIMIT 1", ALLOWED],
+    ["edit a title", "UPDATE link SET title = title, tags = tags, note = note", ALLOWED],
+    ["list by tag", "SELECT code FROM link_tag LIMIT 1", ALLOWED],
+    ["write the index of tags past its trigger", "DELETE FROM link_tag", DENIED],
+    ["read the secrets of cursors", "SELECT secret FROM cursor_key", ALLOWED],
+    ["change the secrets of cursors", "DELETE FROM cursor_key", DENIED],
+    ["revoke past the function", "UPDATE link SET state = state", DENIED],
     ["delete a link", "DELETE FROM link", DENIED],
     ["change a target", "UPDATE link SET target = 'https://example.org/'", DENIED],
     ["rewrite the log of changes", "UPDATE link_change SET seq = seq", DENIED],

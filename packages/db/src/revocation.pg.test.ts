@@ -1,5 +1,5 @@
 // The SQL functions that revoke and register, where somebody has been at the log, its sequence or the registry by hand.
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
 import type postgres from "postgres";
@@ -133,7 +133,8 @@ test("the write service revokes with the rights that it has, and cannot draw or 
   const sql = await database.sql.reserve();
   await sql.unsafe(await rights("roles"));
   await sql`SET SESSION AUTHORIZATION linkfence_owner`;
-  for (const name of MIGRATIONS) await sql.unsafe(await migration(name));
+  for (const file of (await readdir(new URL("../migrations/main", import.meta.url))).sort())
+    await sql.unsafe(await migration(file.replace(/\.sql$/, "")));
   await sql.unsafe(await rights("grants-main"));
   await sql`SET SESSION AUTHORIZATION linkfence_write`;
   const first = await revokeNew(sql);
