@@ -1,3 +1,4 @@
+import querystring from "node:querystring";
 import { Problem } from "@linkfence/contracts";
 import type { Request } from "express";
 
@@ -6,6 +7,7 @@ import type { Request } from "express";
  * @param allowed names of the parameters that the call knows
  */
 export function readQuery<const T extends string>(request: Request, allowed: readonly T[]): Partial<Record<T, string>> {
+  refuseMisencoded(request.url.split("?").slice(1).join("?"));
   const query: Partial<Record<T, string>> = {};
   for (const [name, value] of Object.entries(request.query)) {
     const known = allowed.find((candidate) => candidate === name);
@@ -14,6 +16,21 @@ export function readQuery<const T extends string>(request: Request, allowed: rea
     query[known] = value;
   }
   return query;
+}
+
+/** What is no percent-encoded UTF-8 (RFC 3986 section 2.1) would be read as something that nobody wrote. */
+function refuseMisencoded(query: string): void {
+  for (const pair of query.split("&")) {
+    try {
+      decodeURIComponent(pair);
+    } catch {
+      throw invalidParameter(
+        querystring.unescape(pair.split("=")[0] ?? ""),
+        "encoding",
+        "must be percent-encoded UTF-8",
+      );
+    }
+  }
 }
 
 /** Names a query parameter that was refused. */
