@@ -22,6 +22,7 @@ export const Link = Type.Object(
     owner: Type.String(),
     title: Nullable(Type.String()),
     tags: Type.Array(Type.String()),
+    note: Nullable(Type.String()),
     createdAt: Timestamp,
     createdBy: Type.String(),
     expiresAt: Nullable(Timestamp),
@@ -31,6 +32,13 @@ export const Link = Type.Object(
   { additionalProperties: false },
 );
 export type Link = Static<typeof Link>;
+
+/** What its owner may say about a link, and change at any time. `null` clears a field. */
+const Metadata = {
+  title: Type.Optional(Nullable(Type.String({ maxLength: 200 }))),
+  tags: Type.Optional(Nullable(Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { maxItems: 20 }))),
+  note: Type.Optional(Nullable(Type.String({ maxLength: 2000 }))),
+};
 
 /**
  * Shape of a creation. The schema judges types and lengths only: whether a target or an alias is acceptable is
@@ -43,12 +51,24 @@ export const CreateLinkRequest = Type.Object(
     codeLength: Type.Optional(Nullable(Type.Integer({ minimum: 8, maximum: 32 }))),
     expiresInSeconds: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 3_155_760_000 }))),
     expiresAt: Type.Optional(Nullable(Type.String({ maxLength: 64 }))),
-    title: Type.Optional(Nullable(Type.String({ maxLength: 200 }))),
-    tags: Type.Optional(Nullable(Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { maxItems: 20 }))),
+    ...Metadata,
   },
   { additionalProperties: false },
 );
 export type CreateLinkRequest = Static<typeof CreateLinkRequest>;
+
+/** A merge patch (RFC 7396): what is absent stays. */
+export const UpdateLinkRequest = Type.Object(Metadata, { additionalProperties: false });
+export type UpdateLinkRequest = Static<typeof UpdateLinkRequest>;
+
+/** How a listing may be narrowed; `active` and `expired` part the links that are not revoked. */
+export const LIST_STATES = ["active", "revoked", "expired"] as const;
+export type ListState = (typeof LIST_STATES)[number];
+/** Links on a page at the most. */
+export const LIST_LIMIT = 100;
+
+/** One page. `next` is the cursor of the page behind it, and null at the end; a page before the end may be short. */
+export type LinkPage = { items: Link[]; next: string | null };
 
 /** Each item is judged on its own, so the schema of the batch leaves them open. */
 export const CreateBatchRequest = Type.Object(

@@ -1,7 +1,7 @@
 export { ConfigError, readConfig, setting } from "./config.ts";
 export { type ExchangeOptions, exchange } from "./http-exchange.ts";
 export { type HttpServerOptions, listen, type RunningServer } from "./http-server.ts";
-export { isJsonInUtf8 } from "./json-media-type.ts";
+export { isJsonInUtf8, isJsonPatchInUtf8 } from "./json-media-type.ts";
 export { createLogger, type Logger, type LogLevel, redact } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { createOpsHandler, type Readiness } from "./ops-server.ts";

@@ -5,9 +5,16 @@
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
 const UTF8 = 'charset=(?:utf-?8|"utf-?8")';
 const OTHER = `(?!charset=)${TOKEN}=(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
-const JSON_IN_UTF8 = new RegExp(`^application/json(?:[ \\t]*;(?:[ \\t]*(?:${UTF8}|${OTHER}))?)*[ \\t]*$`, "i");
+const PARAMETERS = `(?:[ \\t]*;(?:[ \\t]*(?:${UTF8}|${OTHER}))?)*[ \\t]*`;
+const JSON_IN_UTF8 = new RegExp(`^application/json${PARAMETERS}$`, "i");
+const PATCH_IN_UTF8 = new RegExp(`^application/(?:merge-patch\\+)?json${PARAMETERS}$`, "i");
 
 /** Says whether a Content-Type field announces JSON, in UTF-8 where it names an encoding. */
 export function isJsonInUtf8(contentType: string | undefined): boolean {
   return JSON_IN_UTF8.test(contentType ?? "");
+}
+
+/** The same for a change: `application/merge-patch+json` (RFC 7396) or plain JSON, which means the same here. */
+export function isJsonPatchInUtf8(contentType: string | undefined): boolean {
+  return PATCH_IN_UTF8.test(contentType ?? "");
 }

@@ -5,6 +5,7 @@ import type { Logger } from "./logger.ts";
 
 const STATUS: Record<ProblemCode, number> = {
   "invalid-request": 400,
+  "invalid-cursor": 400,
   unauthorized: 401,
   "insufficient-scope": 403,
   "not-found": 404,
@@ -14,6 +15,7 @@ const STATUS: Record<ProblemCode, number> = {
   "unsupported-media-type": 415,
   "invalid-target": 422,
   "invalid-alias": 422,
+  "immutable-field": 422,
   "code-space-exhausted": 503,
   overloaded: 503,
   unavailable: 503,

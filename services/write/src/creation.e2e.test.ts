@@ -30,6 +30,7 @@ describe("creation", () => {
       owner: "admin",
       title: "T",
       tags: ["a", "b"],
+      note: null,
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
       createdBy: world.adminKey.split("_")[1],
       expiresAt: null,

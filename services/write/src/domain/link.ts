@@ -1,6 +1,7 @@
 import { type CreateLinkRequest, Problem, type ProblemCode } from "@linkfence/contracts";
 import { checkAlias, DEFAULT_CODE_LENGTH } from "./code.ts";
 import { decideExpiry, type Expiry } from "./expiry.ts";
+import { findTextFault } from "./metadata.ts";
 import { decideTarget, type TargetRules } from "./target.ts";
 
 /** A link that may be created: every rule that needs no database has been applied. */
@@ -13,6 +14,7 @@ export type LinkDraft = {
   expiry: Expiry;
   title: string | null;
   tags: readonly string[];
+  note: string | null;
 };
 
 export type DraftRules = TargetRules & {
@@ -27,16 +29,15 @@ export type DraftRules = TargetRules & {
  * @throws Problem with the first broken rule: 400 for fields that contradict each other, 422 for a target or an alias
  */
 export function draftLink(request: CreateLinkRequest, rules: DraftRules): LinkDraft {
-  const { alias = null, codeLength = null, title = null, tags } = request;
+  const { alias = null, codeLength = null, title = null, tags, note = null } = request;
   const refuse = (code: ProblemCode, field: string, fault: { rule: string; detail: string }): never => {
     const name = rules.path ? `${rules.path}.${field}` : field;
     throw new Problem(code, `${name} ${fault.detail}`, [{ field: name, rule: fault.rule, detail: fault.detail }]);
   };
   if (alias !== null && codeLength !== null)
     refuse("invalid-request", "codeLength", { rule: "exclusive", detail: "cannot be combined with alias" });
-  if (title !== null && !isStorable(title)) refuse("invalid-request", "title", UNSTORABLE);
-  for (const [i, tag] of (tags ?? []).entries())
-    if (!isStorable(tag)) refuse("invalid-request", `tags[${i}]`, UNSTORABLE);
+  const textFault = findTextFault(request);
+  if (textFault) return refuse("invalid-request", textFault.field, textFault);
   const expiry = decideExpiry(request, rules.now);
   if (!expiry.ok) return refuse("invalid-request", expiry.fault.field, expiry.fault);
   const target = decideTarget(request.target, rules);
@@ -50,12 +51,6 @@ export function draftLink(request: CreateLinkRequest, rules: DraftRules): LinkDr
     expiry: expiry.expiry,
     title,
     tags: tags ?? [],
+    note,
   };
-}
-
-const UNSTORABLE = { rule: "text", detail: "must be well-formed Unicode without NUL characters" };
-
-/** PostgreSQL stores no NUL, and a lone surrogate has no UTF-8 form: the driver would replace it silently. */
-function isStorable(text: string): boolean {
-  return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }

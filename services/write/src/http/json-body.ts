@@ -1,5 +1,5 @@
 import { Problem } from "@linkfence/contracts";
-import { isJsonInUtf8 } from "@linkfence/service-shell";
+import { isJsonInUtf8, isJsonPatchInUtf8 } from "@linkfence/service-shell";
 import type { Request } from "express";
 import getRawBody from "raw-body";
 
@@ -10,15 +10,22 @@ import getRawBody from "raw-body";
  * is missing, malformed or no object
  */
 export async function readJsonObject(request: Request, limit: number): Promise<object> {
-  checkMediaType(request);
-  return parseObject(decodeUtf8(await readBytes(request, limit)));
-}
-
-function checkMediaType(request: Request): void {
   if (!isJsonInUtf8(request.get("content-type")))
     throw new Problem("unsupported-media-type", "send the body as application/json in UTF-8");
+  return readObject(request, limit);
+}
+
+/** The same for a change, which may also come as `application/merge-patch+json`. */
+export async function readJsonPatch(request: Request, limit: number): Promise<object> {
+  if (!isJsonPatchInUtf8(request.get("content-type")))
+    throw new Problem("unsupported-media-type", "send the body as application/merge-patch+json in UTF-8");
+  return readObject(request, limit);
+}
+
+async function readObject(request: Request, limit: number): Promise<object> {
   if ((request.get("content-encoding") ?? "identity").toLowerCase() !== "identity")
     throw new Problem("unsupported-media-type", "send the body without compression");
+  return parseObject(decodeUtf8(await readBytes(request, limit)));
 }
 
 async function readBytes(request: Request, limit: number): Promise<Buffer> {

@@ -1,18 +1,19 @@
-import { CreateLinkRequest, isCode, Problem } from "@linkfence/contracts";
+import { CreateLinkRequest, isCode, Problem, UpdateLinkRequest } from "@linkfence/contracts";
 import { createValidator } from "@linkfence/service-shell";
 import type { Request } from "express";
 import { draftLink } from "../domain/link.ts";
+import { draftChange, refuseImmutable } from "../domain/metadata.ts";
 import type { TargetRules } from "../domain/target.ts";
 import type { Statistics } from "../statistics.ts";
 import type { LinkStore } from "../store/links.ts";
-import { readJsonObject } from "./json-body.ts";
+import { readJsonObject, readJsonPatch } from "./json-body.ts";
 import { type PresentLink, presentRevocation } from "./presentation.ts";
 import { readQuery } from "./query.ts";
 import { NOT_CONFIRMED, readWait } from "./revocation.ts";
 import type { Routes } from "./routes.ts";
 
-/** A target of full size with a title and tags has about 13 KB. */
-export const SINGLE_BODY_LIMIT = 16_384;
+/** A target of full size with a title, tags and a note has about 21 KB. */
+export const SINGLE_BODY_LIMIT = 32_768;
 
 export type LinkRouteDeps = {
   links: LinkStore;
@@ -26,6 +27,7 @@ export type LinkRouteDeps = {
 /** The calls that deal with one link. */
 export function linkRoutes({ links, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
   const validate = createValidator(CreateLinkRequest);
+  const validateChange = createValidator(UpdateLinkRequest);
   return {
     "/v1/links": {
       post: {
@@ -44,6 +46,18 @@ export function linkRoutes({ links, statistics, presentLink, rules, now }: LinkR
         async handle(request, { owner }) {
           readQuery(request, []);
           return { status: 200, body: presentLink(await findLink(links, request, owner)) };
+        },
+      },
+      patch: {
+        scope: "links:create",
+        async handle(request, { owner }) {
+          readQuery(request, []);
+          const code = codeOf(request);
+          const body = await readJsonPatch(request, SINGLE_BODY_LIMIT);
+          refuseImmutable(body);
+          const link = await links.update(code, owner, draftChange(validateChange(body)));
+          if (!link) throw linkNotFound();
+          return { status: 200, body: presentLink(link) };
         },
       },
       delete: {

@@ -9,7 +9,7 @@ export type Reply = { status: number; body: unknown; headers?: Record<string, st
 /** One call of the API: what its key must allow, and what it does. */
 export type Call = { scope: Scope; handle: (request: Request, author: Author) => Promise<Reply> };
 
-export type Method = "get" | "post" | "delete";
+export type Method = "get" | "post" | "patch" | "delete";
 export type Routes = Record<string, Partial<Record<Method, Call>>>;
 
 /** Told about each finished request: the route's own pattern, never the path, which anybody may choose. */

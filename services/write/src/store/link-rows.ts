@@ -20,22 +20,23 @@ type AnySql = Sql | TransactionSql;
  */
 export function linkColumns(sql: AnySql) {
   return sql`
-    code, target, kind, state, coalesce(expires_at <= clock_timestamp(), false) AS expired, version, owner, title, tags,
+    code, target, kind, state, coalesce(expires_at <= clock_timestamp(), false) AS expired, version, owner, title, tags, note,
     ${utcText(sql, "created_at")} AS "createdAt", created_by AS "createdBy",
     ${utcText(sql, "expires_at")} AS "expiresAt",
     ${utcText(sql, "revoked_at")} AS "revokedAt", revoked_by AS "revokedBy"`;
 }
 
-function utcText(sql: AnySql, column: string) {
+/** A time as text with its microseconds. */
+export function utcText(sql: AnySql, column: string) {
   return sql`to_char(${sql(column)} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 
 /** One row as an INSERT without its end. */
 export function insertLink(sql: Sql, { code, kind, draft }: LinkRow, author: Author) {
   return sql`
-    INSERT INTO link (code, kind, target, owner, title, tags, expires_at, created_by)
+    INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by)
     VALUES (${code}, ${kind}, ${draft.target}, ${author.owner}, ${draft.title}, ${[...draft.tags]}::text[],
-            ${expiryValue(sql, draft.expiry)}, ${author.keyId})`;
+            ${draft.note}, ${expiryValue(sql, draft.expiry)}, ${author.keyId})`;
 }
 
 /** A life in seconds begins at the transaction's own time, which is also `created_at`. */
@@ -52,22 +53,24 @@ function expiryValue(sql: Sql, expiry: Expiry) {
  */
 export function insertLinks(sql: TransactionSql, rows: readonly LinkRow[], author: Author) {
   const json = JSON.stringify(
-    rows.map(({ code, kind, draft: { target, title, tags, expiry } }) => ({
+    rows.map(({ code, kind, draft: { target, title, tags, note, expiry } }) => ({
       code,
       kind,
       target,
       title,
       tags,
+      note,
       lifetime: expiry.kind === "after" ? expiry.seconds : null,
       expires_at: expiry.kind === "at" ? expiry.time : null,
     })),
   );
   return sql<StoredLink[]>`
-    INSERT INTO link (code, kind, target, owner, title, tags, expires_at, created_by)
-    SELECT code, kind, target, ${author.owner}, title, tags,
+    INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by)
+    SELECT code, kind, target, ${author.owner}, title, tags, note,
            coalesce(expires_at, now() + make_interval(secs => lifetime)), ${author.keyId}
       FROM json_to_recordset(${json}::text::json)
-        AS item (code text, kind text, target text, title text, tags text[], lifetime int8, expires_at timestamptz)
+        AS item (code text, kind text, target text, title text, tags text[], note text,
+                 lifetime int8, expires_at timestamptz)
      ORDER BY code
     ON CONFLICT (code) DO NOTHING
     RETURNING ${linkColumns(sql)}`;

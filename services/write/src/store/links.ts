@@ -1,10 +1,11 @@
 // Creation never looks first: the primary key decides who gets a code, and only a row that came back was created.
-// Nothing here updates a link; revocation is the SQL function's.
+// What an owner says about a link is all that an update here touches; revocation is the SQL function's.
 import { Problem } from "@linkfence/contracts";
 import { type Database, errorCode, type TransactionSql } from "@linkfence/db";
 import type { Counts } from "../counts.ts";
 import type { NewCode } from "../domain/code.ts";
 import type { LinkDraft } from "../domain/link.ts";
+import type { MetadataChange } from "../domain/metadata.ts";
 import { type Author, insertLink, insertLinks, type LinkRow, linkColumns, type StoredLink } from "./link-rows.ts";
 import { retryTransient } from "./retry.ts";
 
@@ -123,6 +124,24 @@ export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
     return link;
   }
 
+  /**
+   * Changes what a link's owner says about it, revoked or not. Neither its version nor the log changes: no redirect
+   * depends on it. Returns the link, or undefined as `find` does.
+   */
+  async function update(code: string, owner: string, change: MetadataChange): Promise<StoredLink | undefined> {
+    const { title, tags, note } = change;
+    const [link] = await retryTransient(() =>
+      db.run(
+        (sql) => sql<StoredLink[]>`
+          UPDATE link SET title = CASE WHEN ${title !== undefined} THEN ${title ?? null}::text ELSE title END,
+                          tags = CASE WHEN ${tags !== undefined} THEN ${[...(tags ?? [])]}::text[] ELSE tags END,
+                          note = CASE WHEN ${note !== undefined} THEN ${note ?? null}::text ELSE note END
+           WHERE code = ${code} AND owner = ${owner} RETURNING ${linkColumns(sql)}`,
+      ),
+    );
+    return link;
+  }
+
   /** Revokes links of one owner: one call, one transaction, one lock, one notification. One result a code, in order. */
   async function revoke(codes: readonly string[], author: Author): Promise<RevokedCode[]> {
     const rows = await retryTransient(() =>
@@ -136,7 +155,7 @@ export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
     return [...rows];
   }
 
-  return { create, createBatch, find, revoke };
+  return { create, createBatch, find, update, revoke };
 }
 
 function aliasTaken(alias: string): Problem {
