@@ -13,9 +13,11 @@ import { addRoutes, countRequests } from "./http/routes.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
 import type { LinkStore } from "./store/links.ts";
+import type { LinkListing } from "./store/listing.ts";
 
 export type AppDeps = {
   links: LinkStore;
+  listing: LinkListing;
   keys: Pick<KeyStore, "findActive">;
   statistics: Statistics;
   budget: BodyBudget;

@@ -8,6 +8,8 @@ export function createCounts() {
     created: { RANDOM: 0, ALIAS: 0 },
     collisions: 0,
     revoked: { revoked: 0, "already-revoked": 0, "not-found": 0 },
+    /** Pages that ended at the bound of links that one may look at. */
+    listingsCut: 0,
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
   };
 }

@@ -18,6 +18,7 @@ import { checkReadiness } from "./readiness.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
 import { createLinkStore } from "./store/links.ts";
+import { createLinkListing } from "./store/listing.ts";
 
 /** Six batches of the greatest size, or hundreds of usual ones; at work each takes several times its size. */
 const BATCH_BYTES = 64 * 1024 * 1024;
@@ -62,6 +63,7 @@ await runService(logger, async (onStop) => {
 
   const app = createApp({
     links: createLinkStore({ db, counts, newCode: (length) => generateCode(length, randomBytes) }),
+    listing: createLinkListing(db, counts),
     keys: createKeyStore(db),
     statistics,
     budget,

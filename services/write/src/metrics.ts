@@ -13,6 +13,7 @@ export function registerMetrics(metrics: Metrics, { counts, statistics, budget, 
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
   counter("linkfence_code_collisions_total", "random codes that were taken already", () => counts.collisions);
   counter("linkfence_revocations_total", "codes that were to be revoked", () => counts.revoked, "outcome");
+  counter("linkfence_listings_cut_total", "pages ended by the bound on links looked at", () => counts.listingsCut);
   counter("linkfence_auth_failures_total", "calls refused for their key", () => counts.authFailures, "reason");
   counter("linkfence_statistics_failures_total", "statistics not delivered", () => statistics.stats().failures);
   gauge("linkfence_statistics_under_way", "statistics being read", () => statistics.stats().underWay);

@@ -23,7 +23,7 @@ export const CREATE_BATCH_BODY_LIMIT = 10 * 1024 * 1024;
 /** A thousand texts of the greatest length that the schema lets pass have 1 MB. */
 export const REVOKE_BATCH_BODY_LIMIT = 1024 * 1024;
 
-export type BatchRouteDeps = Omit<LinkRouteDeps, "statistics"> & { budget: BodyBudget };
+export type BatchRouteDeps = Omit<LinkRouteDeps, "statistics" | "listing"> & { budget: BodyBudget };
 
 type CreateItem = { status: number; link: Link } | { status: number; problem: ProblemBody };
 

@@ -6,7 +6,9 @@ import { draftChange, refuseImmutable } from "../domain/metadata.ts";
 import type { TargetRules } from "../domain/target.ts";
 import type { Statistics } from "../statistics.ts";
 import type { LinkStore } from "../store/links.ts";
+import type { LinkListing } from "../store/listing.ts";
 import { readJsonObject, readJsonPatch } from "./json-body.ts";
+import { listCall } from "./list-call.ts";
 import { type PresentLink, presentRevocation } from "./presentation.ts";
 import { readQuery } from "./query.ts";
 import { NOT_CONFIRMED, readWait } from "./revocation.ts";
@@ -17,6 +19,7 @@ export const SINGLE_BODY_LIMIT = 32_768;
 
 export type LinkRouteDeps = {
   links: LinkStore;
+  listing: LinkListing;
   statistics: Statistics;
   presentLink: PresentLink;
   rules: TargetRules;
@@ -25,11 +28,12 @@ export type LinkRouteDeps = {
 };
 
 /** The calls that deal with one link. */
-export function linkRoutes({ links, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
+export function linkRoutes({ links, listing, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
   const validate = createValidator(CreateLinkRequest);
   const validateChange = createValidator(UpdateLinkRequest);
   return {
     "/v1/links": {
+      get: listCall(listing, presentLink),
       post: {
         scope: "links:create",
         async handle(request, author) {

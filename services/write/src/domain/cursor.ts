@@ -1,0 +1,35 @@
+// A cursor says where in a listing the next page starts. It is signed together with the listing that it belongs to:
+// nobody can make one up, or use it for another owner or another filter. Every character of it is signed or a signature.
+import type { ListFilter } from "./list-query.ts";
+
+/** The last link of a page: its creation as UTC text with microseconds, and its code, which parts equal times. */
+export type Position = { createdAt: string; code: string };
+
+/** Whose links are listed, and which of them. */
+export type Listing = { owner: string; filter: ListFilter };
+
+/** A cursor taken apart, and not believed yet. */
+export type UnverifiedCursor = { keyId: number; position: Position; signature: string };
+
+/** A key's number, a time, a code and an HMAC-SHA256 (RFC 2104) in base64url without padding: 43 characters. */
+const CURSOR = /^([1-9]\d{0,9})~(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)~([A-Za-z0-9_-]{3,32})~([A-Za-z0-9_-]{43})$/;
+
+/** Its greatest length, to refuse more unseen: 10, 27, 32 and 43 characters with three between them. */
+export const CURSOR_MAX = 115;
+
+export function formatCursor({ keyId, position, signature }: UnverifiedCursor): string {
+  return `${keyId}~${position.createdAt}~${position.code}~${signature}`;
+}
+
+/** Takes a cursor apart; undefined for a text that cannot be one. */
+export function parseCursor(text: string): UnverifiedCursor | undefined {
+  const [, keyId, createdAt, code, signature] = (text.length <= CURSOR_MAX && CURSOR.exec(text)) || [];
+  if (keyId === undefined || createdAt === undefined || code === undefined || signature === undefined) return undefined;
+  return { keyId: Number(keyId), position: { createdAt, code }, signature };
+}
+
+/** What is signed. As JSON no two different listings or positions have the same text. */
+export function signedText(keyId: number, { createdAt, code }: Position, { owner, filter }: Listing): string {
+  const { state, tag, createdAfter, createdBefore } = filter;
+  return JSON.stringify(["listing", keyId, createdAt, code, owner, state, tag, createdAfter, createdBefore]);
+}
