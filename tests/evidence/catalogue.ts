@@ -8,6 +8,7 @@ import { r9 } from "./history.ts";
 import { h1, h1c } from "./http-caches.ts";
 import { s5 } from "./kills.ts";
 import { r8 } from "./listener.ts";
+import { l1, l1c, l2 } from "./listing.ts";
 import { nc4, r5 } from "./order.ts";
 import { d1, d2 } from "./outage.ts";
 import { nc3, r4, r4m, r4mc, r4v, r4vc, r6, r6c } from "./overtaken.ts";
@@ -23,6 +24,7 @@ export const groups = {
   "real-urls": [realUrls],
   targets: [v1],
   creation: [a1, a2, a3, nc1],
+  listing: [l1, l1c, l2],
   answers: [r1],
   windows: [r2, r2n, r3, r11, e1],
   overtaken: [r4, nc3, r4v, r4vc, r4m, r4mc, r6, r6c],
