@@ -8,6 +8,9 @@ export function createCounts() {
     created: { RANDOM: 0, ALIAS: 0 },
     collisions: 0,
     revoked: { revoked: 0, "already-revoked": 0, "not-found": 0 },
+    /** What became of creations with a key. */
+    idempotency: { created: 0, replayed: 0, reused: 0, "in-use": 0 },
+    sweeps: { removed: 0, failures: 0 },
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
   };
 }

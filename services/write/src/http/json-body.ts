@@ -10,8 +10,14 @@ import getRawBody from "raw-body";
  * is missing, malformed or no object
  */
 export async function readJsonObject(request: Request, limit: number): Promise<object> {
+  return (await readJsonBody(request, limit)).value;
+}
+
+/** The same, with the bytes as they came. */
+export async function readJsonBody(request: Request, limit: number): Promise<{ value: object; bytes: Uint8Array }> {
   checkMediaType(request);
-  return parseObject(decodeUtf8(await readBytes(request, limit)));
+  const bytes = await readBytes(request, limit);
+  return { value: parseObject(decodeUtf8(bytes)), bytes };
 }
 
 function checkMediaType(request: Request): void {

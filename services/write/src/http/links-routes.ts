@@ -1,21 +1,26 @@
 import { CreateLinkRequest, isCode, Problem } from "@linkfence/contracts";
 import { createValidator } from "@linkfence/service-shell";
 import type { Request } from "express";
-import { draftLink } from "../domain/link.ts";
+import { draftLink, type LinkDraft } from "../domain/link.ts";
 import type { TargetRules } from "../domain/target.ts";
 import type { Statistics } from "../statistics.ts";
+import type { KeyedRequest } from "../store/idempotency.ts";
+import type { KeyedLinkStore } from "../store/keyed-links.ts";
+import type { Author } from "../store/link-rows.ts";
 import type { LinkStore } from "../store/links.ts";
-import { readJsonObject } from "./json-body.ts";
+import { describeRequest, readIdempotencyKey, replayOrRefuse, replyWith } from "./idempotency.ts";
+import { readJsonBody } from "./json-body.ts";
 import { type PresentLink, presentRevocation } from "./presentation.ts";
 import { readQuery } from "./query.ts";
 import { NOT_CONFIRMED, readWait } from "./revocation.ts";
-import type { Routes } from "./routes.ts";
+import type { Reply, Routes } from "./routes.ts";
 
 /** A target of full size with a title and tags has about 13 KB. */
 export const SINGLE_BODY_LIMIT = 16_384;
 
 export type LinkRouteDeps = {
   links: LinkStore;
+  keyedLinks: KeyedLinkStore;
   statistics: Statistics;
   presentLink: PresentLink;
   rules: TargetRules;
@@ -24,16 +29,31 @@ export type LinkRouteDeps = {
 };
 
 /** The calls that deal with one link. */
-export function linkRoutes({ links, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
+export function linkRoutes({ links, keyedLinks, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
   const validate = createValidator(CreateLinkRequest);
+  const judge = (value: object) => draftLink(validate(value), { ...rules, now: now() });
+
+  async function createOnce(request: KeyedRequest, author: Author, value: object): Promise<Reply> {
+    let draft: LinkDraft;
+    try {
+      draft = judge(value);
+    } catch (error) {
+      return replayOrRefuse(error, () => keyedLinks.find(request));
+    }
+    return replyWith(await keyedLinks.create(draft, { author, request }));
+  }
+
   return {
     "/v1/links": {
       post: {
         scope: "links:create",
         async handle(request, author) {
           readQuery(request, []);
-          const body = validate(await readJsonObject(request, SINGLE_BODY_LIMIT));
-          const link = await links.create(draftLink(body, { ...rules, now: now() }), author);
+          const key = readIdempotencyKey(request);
+          const { value, bytes } = await readJsonBody(request, SINGLE_BODY_LIMIT);
+          if (key !== null)
+            return createOnce(describeRequest("POST /v1/links", author.owner, key, bytes), author, value);
+          const link = await links.create(judge(value), author);
           return { status: 201, body: presentLink(link), headers: { Location: `/v1/links/${link.code}` } };
         },
       },
