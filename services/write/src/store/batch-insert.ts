@@ -10,8 +10,6 @@ import { aliasTaken, CODE_TRIES, codeSpaceExhausted } from "./refusals.ts";
 /** What became of one draft: the link, or why there is none. */
 export type BatchOutcome = StoredLink | Problem;
 
-export type InsertBatch = ReturnType<typeof createBatchInserter>;
-
 /** Creates the insertion of drafts within a transaction. Of two equal aliases the first wins. One outcome a draft, in order. */
 export function createBatchInserter({ newCode, counts }: { newCode: NewCode; counts: Pick<Counts, "collisions"> }) {
   return async function insertBatch(sql: TransactionSql, drafts: readonly LinkDraft[], author: Author) {

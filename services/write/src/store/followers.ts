@@ -1,7 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-export type Followers = ReturnType<typeof createFollowers>;
-
 /**
  * Lets the first of several callers of one name go ahead, and the others wait for its end in memory: they would only
  * wait for the same lock in the database, each with a connection of its own.

@@ -29,11 +29,11 @@ const request = (key: string, call: KeyedCall = "POST /v1/links", fill = 1) => (
   digest: new Uint8Array(32).fill(fill),
 });
 
-function store(code = newCode) {
+function store(code = newCode, pool = db) {
   const counts = createCounts();
-  const idempotency = createIdempotency({ db, counts, waitMs: 200, maxWaiting: 2, queryTimeoutMs: 10_000 });
+  const idempotency = createIdempotency({ db: pool, counts, waitMs: 200, maxWaiting: 2, queryTimeoutMs: 10_000 });
   const shortUrlBase = "https://sho.example/";
-  const links = createKeyedLinkStore({ db, idempotency, newCode: code, counts, shortUrlBase });
+  const links = createKeyedLinkStore({ db: pool, idempotency, newCode: code, counts, shortUrlBase });
   return { counts, idempotency, links };
 }
 
@@ -185,6 +185,21 @@ describe("the role of the service", () => {
         await expect(sql.unsafe(forbidden)).rejects.toMatchObject({ code: "42501" });
       await sql`RESET ROLE`;
       sql.release();
+      const url = `${own.url}?options=${encodeURIComponent("-c role=linkfence_write")}`;
+      const asService = createDatabase({ url, applicationName: "test", max: 2, queryTimeoutMs: 10_000 });
+      try {
+        const { links, idempotency } = store(newCode, asService);
+        for (const replayed of [false, true]) {
+          expect((await links.create(draft(), { author, request: request("one") })).replayed).toBe(replayed);
+          const batch = { author, request: request("many", "POST /v1/links:batch") };
+          expect((await links.createBatch([draft(), draft()], batch, () => "{}")).replayed).toBe(replayed);
+        }
+        expect(await idempotency.sweep(1)).toBe(0);
+        const [row] = await asService.read((as) => as<{ role: string }[]>`SELECT current_user AS role`);
+        expect(row?.role).toBe("linkfence_write");
+      } finally {
+        await asService.close();
+      }
     } finally {
       await own.drop();
     }

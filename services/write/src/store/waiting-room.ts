@@ -1,5 +1,3 @@
-export type WaitingRoom = ReturnType<typeof createWaitingRoom>;
-
 /**
  * Bounds how many pieces of work run at a time; further ones wait in memory, in the order of their coming, until a
  * place is free or their time is over.
