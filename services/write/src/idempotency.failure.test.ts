@@ -11,6 +11,7 @@ import {
   startPooler,
   startService,
   type TestDatabase,
+  terminateConnections,
 } from "@linkfence/testkit";
 import { BATCH, common, createKeyedPost, LINK, LINKS, SINGLE } from "./idempotency.fixture.ts";
 
@@ -38,7 +39,7 @@ afterEach(async () => {
 });
 
 async function codes(): Promise<string[]> {
-  const rows = await database.sql<{ code: string }[]>`SELECT code FROM link ORDER BY code`;
+  const rows = await database.sql<{ code: string }[]>`SELECT code FROM link ORDER BY code COLLATE "C"`;
   return rows.map(({ code }) => code);
 }
 
@@ -77,6 +78,37 @@ describe.each(CASES)("between the commit of a %s and its answer", (_what, answer
     for (const code of committed) expect(again.body).toContain(`"code":"${code}"`);
     expect(await codes()).toEqual(committed);
   });
+});
+
+test("connections are lost again and again: whoever repeats until there is an answer has one link for each key", async () => {
+  const stop = new AbortController();
+  const told = new Map<string, string>();
+  const others = new Set<number>();
+  let repeated = 0;
+  const createWith = async (key: string) => {
+    for (;;) {
+      const { status, location = "" } = await post(key);
+      if (status === 201) return told.set(key, location.slice("/v1/links/".length));
+      if (status !== 503 && status !== 409) others.add(status);
+      repeated += 1;
+    }
+  };
+  const load = Promise.all(
+    Array.from({ length: 8 }, async (_, worker) => {
+      for (let n = 0; !stop.signal.aborted; n += 1) await createWith(`worker-${worker}-${n}`);
+    }),
+  );
+  for (let round = 0; round < 10; round += 1) {
+    const before = told.size;
+    while (told.size < before + 20) await new Promise(setImmediate);
+    await terminateConnections(database);
+  }
+  stop.abort();
+  await load;
+  expect([...others]).toEqual([]);
+  expect(repeated).toBeGreaterThan(0);
+  expect(await codes()).toEqual([...told.values()].sort());
+  expect(write.output()).not.toContain("fatal error");
 });
 
 test("without a key the same repetition makes a second link", async () => {
