@@ -6,6 +6,7 @@ import { a1, a2, a3, nc1 } from "./creation.ts";
 import { p1 } from "./fragments.ts";
 import { r9 } from "./history.ts";
 import { h1, h1c } from "./http-caches.ts";
+import { l3, l3c } from "./idempotency.ts";
 import { s5 } from "./kills.ts";
 import { r8 } from "./listener.ts";
 import { l1, l1c, l2 } from "./listing.ts";
@@ -25,6 +26,7 @@ export const groups = {
   targets: [v1],
   creation: [a1, a2, a3, nc1],
   listing: [l1, l1c, l2],
+  idempotency: [l3, l3c],
   answers: [r1],
   windows: [r2, r2n, r3, r11, e1],
   overtaken: [r4, nc3, r4v, r4vc, r4m, r4mc, r6, r6c],

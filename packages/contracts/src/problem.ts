@@ -7,6 +7,8 @@ export type ProblemCode =
   | "not-found"
   | "method-not-allowed"
   | "alias-taken"
+  | "idempotency-key-in-use"
+  | "idempotency-key-reused"
   | "payload-too-large"
   | "unsupported-media-type"
   | "invalid-target"

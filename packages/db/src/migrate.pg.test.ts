@@ -17,6 +17,7 @@ describe("migrations", () => {
         "0001_links",
         "0002_redirect_instances",
         "0003_revocation_numbers",
+        "0004_idempotency",
         "0005_listing",
       ]);
       await database.drop();
@@ -25,7 +26,7 @@ describe("migrations", () => {
 
   test("both sets fit into one database, and a second run does nothing", async () => {
     const database = await createTestDatabase("empty");
-    expect(await migrate(database.url, "main")).toHaveLength(4);
+    expect(await migrate(database.url, "main")).toHaveLength(5);
     expect(await migrate(database.url, "main")).toEqual([]);
     await database.drop();
   });

@@ -8,7 +8,7 @@ type Sql = postgres.Sql | postgres.ReservedSql;
 type Revoked = { outcome: string; version: number; seq: number | null };
 
 const GREATEST = Number.MAX_SAFE_INTEGER;
-const MIGRATIONS = ["0001_links", "0002_redirect_instances", "0003_revocation_numbers"];
+const MIGRATIONS = ["0001_links", "0002_redirect_instances", "0003_revocation_numbers", "0004_idempotency"];
 const migration = (name: string) => readFile(new URL(`../migrations/main/${name}.sql`, import.meta.url), "utf8");
 const rights = (name: string) => readFile(new URL(`../../../infra/postgres/${name}.sql`, import.meta.url), "utf8");
 

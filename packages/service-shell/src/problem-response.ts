@@ -11,11 +11,13 @@ const STATUS: Record<ProblemCode, number> = {
   "not-found": 404,
   "method-not-allowed": 405,
   "alias-taken": 409,
+  "idempotency-key-in-use": 409,
   "payload-too-large": 413,
   "unsupported-media-type": 415,
   "invalid-target": 422,
   "invalid-alias": 422,
   "immutable-field": 422,
+  "idempotency-key-reused": 422,
   "code-space-exhausted": 503,
   overloaded: 503,
   unavailable: 503,
@@ -23,7 +25,7 @@ const STATUS: Record<ProblemCode, number> = {
   internal: 500,
 };
 
-/** Seconds after which a 503 is worth another try: longer than a query's deadline, shorter than a person's patience. */
+/** Seconds after which another try is worth it: longer than a query's deadline, shorter than a person's patience. */
 const RETRY_AFTER_SECONDS = "2";
 
 export type ProblemBody = {
@@ -51,7 +53,8 @@ export function problemBody(problem: Problem): ProblemBody {
 export function sendProblem(response: Response, problem: Problem): void {
   const body = problemBody(problem);
   if (body.status === 401) response.setHeader("WWW-Authenticate", 'Bearer realm="linkfence"');
-  if (body.status === 503) response.setHeader("Retry-After", RETRY_AFTER_SECONDS);
+  if (body.status === 503 || problem.code === "idempotency-key-in-use")
+    response.setHeader("Retry-After", RETRY_AFTER_SECONDS);
   response.status(body.status).setHeader("Content-Type", "application/problem+json; charset=utf-8");
   response.setHeader("Cache-Control", "no-store");
   response.end(JSON.stringify(body));

@@ -8,10 +8,18 @@ export type PoolerMode = "pass" | "deaf" | "mute-at-notify";
 
 /** NotificationResponse (PostgreSQL manual, section 55.7). */
 const NOTIFICATION = "A".charCodeAt(0);
+/** DataRow, CommandComplete and ReadyForQuery: what an answer consists of, once its statement was understood. */
+const ANSWER = new Set([..."DCZ"].map((type) => type.charCodeAt(0)));
 
 export type Pooler = {
   /** Takes effect at once, on open connections too. */
   set(mode: PoolerMode): void;
+  /**
+   * Lets the next statement whose text has `part` through to the server, and nothing of its answer back, nor anything
+   * that comes after it on that connection: the client never hears of a commit that happened. Statements that a connection
+   * has sent before go by a name, and are not recognised.
+   */
+  withhold(part: string): void;
   /** The URL with host and port replaced by the pooler's. */
   through(url: string): string;
   close(): Promise<void>;
@@ -23,11 +31,13 @@ export type Pooler = {
  */
 export async function startPooler(serverPort: number): Promise<Pooler> {
   let mode: PoolerMode = "pass";
+  let withheld: string | undefined;
   const sockets = new Set<Socket>();
 
   const listener = createServer((client) => {
     const server = connect(serverPort, "127.0.0.1");
     let mute = false;
+    let withholding = false;
     let rest: Buffer = Buffer.alloc(0);
     for (const socket of [client, server]) {
       sockets.add(socket);
@@ -40,13 +50,19 @@ export async function startPooler(serverPort: number): Promise<Pooler> {
     }
     client.on("data", (chunk) => {
       if (mode === "mute-at-notify" && chunk.includes("NOTIFY")) mute = true;
+      if (withheld !== undefined && chunk.includes(withheld)) {
+        withholding = true;
+        withheld = undefined;
+      }
       if (!mute) server.write(chunk);
     });
     server.on("data", (chunk) => {
       const { messages, left } = splitMessages(Buffer.concat([rest, chunk]));
       rest = left;
       for (const message of messages) {
-        if (!mute && !(mode === "deaf" && message[0] === NOTIFICATION)) client.write(message);
+        const type = message[0] ?? 0;
+        if (withholding && ANSWER.has(type)) continue;
+        if (!mute && !(mode === "deaf" && type === NOTIFICATION)) client.write(message);
       }
     });
   });
@@ -56,6 +72,9 @@ export async function startPooler(serverPort: number): Promise<Pooler> {
   return {
     set(next) {
       mode = next;
+    },
+    withhold(part) {
+      withheld = part;
     },
     through(url) {
       const changed = new URL(url);

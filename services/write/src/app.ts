@@ -12,12 +12,14 @@ import { createLinkPresenter } from "./http/presentation.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
+import type { KeyedLinkStore } from "./store/keyed-links.ts";
 import type { LinkStore } from "./store/links.ts";
 import type { LinkListing } from "./store/listing.ts";
 
 export type AppDeps = {
   links: LinkStore;
   listing: LinkListing;
+  keyedLinks: KeyedLinkStore;
   keys: Pick<KeyStore, "findActive">;
   statistics: Statistics;
   budget: BodyBudget;

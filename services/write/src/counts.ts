@@ -10,6 +10,9 @@ export function createCounts() {
     revoked: { revoked: 0, "already-revoked": 0, "not-found": 0 },
     /** Pages that ended at the bound of links that one may look at. */
     listingsCut: 0,
+    /** What became of creations with a key. */
+    idempotency: { created: 0, replayed: 0, reused: 0, "in-use": 0 },
+    sweeps: { removed: 0, failures: 0 },
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
   };
 }

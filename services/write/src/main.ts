@@ -17,8 +17,11 @@ import { registerMetrics } from "./metrics.ts";
 import { checkReadiness } from "./readiness.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
+import { createIdempotency } from "./store/idempotency.ts";
+import { createKeyedLinkStore } from "./store/keyed-links.ts";
 import { createLinkStore } from "./store/links.ts";
 import { createLinkListing } from "./store/listing.ts";
+import { createSweeper } from "./sweeper.ts";
 
 /** Six batches of the greatest size, or hundreds of usual ones; at work each takes several times its size. */
 const BATCH_BYTES = 64 * 1024 * 1024;
@@ -28,6 +31,12 @@ const MAX_CONNECTIONS = 1000;
 const MAX_OPS_CONNECTIONS = 50;
 /** A caller waits this long for statistics before it is told that there are none. */
 const STATISTICS_TIMEOUT_MS = 2000;
+/** Longer than any creation takes that goes well, shorter than a caller's patience. */
+const KEY_WAIT_MS = 1000;
+/** Of the pool, what may wait for keys that are in use; the rest goes on working. */
+const KEY_WAITERS_SHARE = 0.25;
+/** Expired answers are out of use at once, so that removing them has time. */
+const SWEEP = { intervalMs: 60_000, batch: 500, maxBatches: 100 };
 /** Requests end within their database deadlines; the process must be gone before an orchestrator kills it. */
 const DRAIN_MS = 12_000;
 
@@ -46,6 +55,15 @@ await runService(logger, async (onStop) => {
 
   const counts = createCounts();
   const budget = createBodyBudget(BATCH_BYTES);
+  const newCode = (length: number) => generateCode(length, randomBytes);
+  const idempotency = createIdempotency({
+    db,
+    counts,
+    waitMs: KEY_WAIT_MS,
+    maxWaiting: Math.max(1, Math.floor(config.DATABASE_POOL_MAX * KEY_WAITERS_SHARE)),
+    queryTimeoutMs: config.QUERY_TIMEOUT_MS,
+  });
+  const shortUrlBase = new URL("/", config.PUBLIC_BASE_URL).href;
   const statistics = createStatistics({
     baseUrl: config.CLICK_INGEST_URL,
     timeoutMs: STATISTICS_TIMEOUT_MS,
@@ -55,15 +73,25 @@ await runService(logger, async (onStop) => {
         : logger.warn("statistics cannot be read", { error }),
   });
   const metrics = createMetrics();
-  registerMetrics(metrics, { counts, statistics, budget, db });
+  registerMetrics(metrics, { counts, statistics, budget, idempotency, db });
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
   const ops = await listen(opsHandler, opsListen);
   onStop(() => ops.close(1000));
 
+  const sweeper = createSweeper({
+    ...SWEEP,
+    sweep: idempotency.sweep,
+    counts: counts.sweeps,
+    onFailure: (error) => logger.warn("expired idempotency records could not be removed", { error }),
+  });
+  sweeper.start();
+  onStop(() => sweeper.stop());
+
   const app = createApp({
-    links: createLinkStore({ db, counts, newCode: (length) => generateCode(length, randomBytes) }),
     listing: createLinkListing(db, counts),
+    links: createLinkStore({ db, counts, newCode }),
+    keyedLinks: createKeyedLinkStore({ db, idempotency, counts, newCode, shortUrlBase }),
     keys: createKeyStore(db),
     statistics,
     budget,

@@ -3,11 +3,18 @@ import type { Metrics } from "@linkfence/service-shell";
 import type { Counts } from "./counts.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
 import type { Statistics } from "./statistics.ts";
+import type { Idempotency } from "./store/idempotency.ts";
 
-export type Measured = { counts: Counts; statistics: Statistics; budget: BodyBudget; db: Database };
+export type Measured = {
+  counts: Counts;
+  statistics: Statistics;
+  budget: BodyBudget;
+  idempotency: Idempotency;
+  db: Database;
+};
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
-export function registerMetrics(metrics: Metrics, { counts, statistics, budget, db }: Measured): void {
+export function registerMetrics(metrics: Metrics, { counts, statistics, budget, idempotency, db }: Measured): void {
   const { counter, gauge } = metrics;
   counter("linkfence_requests_total", "requests answered", () => requestSamples(counts), ["route", "status"]);
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
@@ -19,6 +26,15 @@ export function registerMetrics(metrics: Metrics, { counts, statistics, budget, 
   gauge("linkfence_statistics_under_way", "statistics being read", () => statistics.stats().underWay);
   counter("linkfence_batches_refused_total", "batches refused for want of memory", () => budget.stats().refused);
   gauge("linkfence_batch_bytes", "bytes reserved for the bodies of batches", () => budget.stats().taken);
+  counter("linkfence_idempotent_requests_total", "creations with a key", () => counts.idempotency, "outcome");
+  gauge(
+    "linkfence_idempotency_keys_awaited",
+    "requests that wait for a key in use",
+    () => idempotency.stats(),
+    "where",
+  );
+  counter("linkfence_idempotency_records_removed_total", "expired answers removed", () => counts.sweeps.removed);
+  counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
   registerDatabase(metrics, db);
 }
 

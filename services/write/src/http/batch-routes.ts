@@ -8,15 +8,18 @@ import {
 } from "@linkfence/contracts";
 import { createValidator, type ProblemBody, problemBody } from "@linkfence/service-shell";
 import { draftLink, type LinkDraft } from "../domain/link.ts";
+import type { BatchOutcome } from "../store/batch-insert.ts";
+import type { KeyedRequest } from "../store/idempotency.ts";
 import type { Author } from "../store/link-rows.ts";
-import type { BatchOutcome, RevokedCode } from "../store/links.ts";
+import type { RevokedCode } from "../store/links.ts";
 import type { BodyBudget } from "./body-budget.ts";
-import { readJsonObject } from "./json-body.ts";
+import { describeRequest, readIdempotencyKey, replayOrRefuse, replyWith } from "./idempotency.ts";
+import { readJsonBody, readJsonObject } from "./json-body.ts";
 import { type LinkRouteDeps, linkNotFound } from "./links-routes.ts";
 import { presentRevocation } from "./presentation.ts";
 import { readQuery } from "./query.ts";
 import { NOT_CONFIRMED, readWait } from "./revocation.ts";
-import type { Routes } from "./routes.ts";
+import type { Reply, Routes } from "./routes.ts";
 
 /** A thousand targets of full size have 8 MB. */
 export const CREATE_BATCH_BODY_LIMIT = 10 * 1024 * 1024;
@@ -28,7 +31,7 @@ export type BatchRouteDeps = Omit<LinkRouteDeps, "statistics" | "listing"> & { b
 type CreateItem = { status: number; link: Link } | { status: number; problem: ProblemBody };
 
 /** The calls that deal with up to a thousand links; each item is judged on its own and answered in its place. */
-export function batchRoutes({ links, presentLink, rules, now, budget }: BatchRouteDeps): Routes {
+export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget }: BatchRouteDeps): Routes {
   const validateBatch = createValidator(CreateBatchRequest);
   const validateItem = createValidator(CreateLinkRequest);
   const validateRevocation = createValidator(RevokeBatchRequest);
@@ -43,11 +46,33 @@ export function batchRoutes({ links, presentLink, rules, now, budget }: BatchRou
     }
   }
 
-  async function createAll(items: readonly unknown[], author: Author): Promise<CreateItem[]> {
+  function judge(items: readonly unknown[]) {
     const judged = items.map((item, i) => draftItem(item, `links[${i}]`));
-    const drafts = judged.filter((draft): draft is LinkDraft => !(draft instanceof Problem));
-    const outcomes = drafts.length > 0 ? (await links.createBatch(drafts, author)).values() : [].values();
-    return judged.map((draft) => presentItem(draft instanceof Problem ? draft : outcomes.next().value));
+    return { judged, drafts: judged.filter((draft): draft is LinkDraft => !(draft instanceof Problem)) };
+  }
+
+  /** The answer, out of what was judged and one outcome for each draft among it. */
+  function present(judged: readonly (LinkDraft | Problem)[], outcomes: readonly BatchOutcome[]) {
+    const each = outcomes.values();
+    return { results: judged.map((draft) => presentItem(draft instanceof Problem ? draft : each.next().value)) };
+  }
+
+  async function createAll(value: object, author: Author): Promise<Reply> {
+    const { judged, drafts } = judge(validateBatch(value).links);
+    const outcomes = drafts.length > 0 ? await links.createBatch(drafts, author) : [];
+    return { status: 200, body: present(judged, outcomes) };
+  }
+
+  async function createAllOnce(value: object, author: Author, request: KeyedRequest): Promise<Reply> {
+    let items: readonly unknown[];
+    try {
+      items = validateBatch(value).links;
+    } catch (error) {
+      return replayOrRefuse(error, () => keyedLinks.find(request));
+    }
+    const { judged, drafts } = judge(items);
+    const render = (outcomes: readonly BatchOutcome[]) => JSON.stringify(present(judged, outcomes));
+    return replyWith(await keyedLinks.createBatch(drafts, { author, request }, render));
   }
 
   function presentItem(outcome: BatchOutcome | undefined): CreateItem {
@@ -70,8 +95,10 @@ export function batchRoutes({ links, presentLink, rules, now, budget }: BatchRou
         async handle(request, author) {
           readQuery(request, []);
           return budget.within(request, CREATE_BATCH_BODY_LIMIT, async () => {
-            const body = validateBatch(await readJsonObject(request, CREATE_BATCH_BODY_LIMIT));
-            return { status: 200, body: { results: await createAll(body.links, author) } };
+            const key = readIdempotencyKey(request);
+            const { value, bytes } = await readJsonBody(request, CREATE_BATCH_BODY_LIMIT);
+            if (key === null) return createAll(value, author);
+            return createAllOnce(value, author, describeRequest("POST /v1/links:batch", author.owner, key, bytes));
           });
         },
       },

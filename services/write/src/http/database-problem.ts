@@ -17,7 +17,7 @@ export function toDatabaseProblem(error: unknown): Problem | undefined {
   if (kind === "unavailable")
     return new Problem(
       "unavailable",
-      "the database did not answer; whether a change took effect is unknown: look first",
+      "the database did not answer; whether a change took effect is unknown: look first, or repeat a creation with its Idempotency-Key",
     );
   return undefined;
 }

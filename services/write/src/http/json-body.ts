@@ -10,22 +10,28 @@ import getRawBody from "raw-body";
  * is missing, malformed or no object
  */
 export async function readJsonObject(request: Request, limit: number): Promise<object> {
+  return (await readJsonBody(request, limit)).value;
+}
+
+/** The same, with the bytes as they came. */
+export async function readJsonBody(request: Request, limit: number): Promise<{ value: object; bytes: Uint8Array }> {
   if (!isJsonInUtf8(request.get("content-type")))
     throw new Problem("unsupported-media-type", "send the body as application/json in UTF-8");
-  return readObject(request, limit);
+  return readBody(request, limit);
 }
 
 /** The same for a change, which may also come as `application/merge-patch+json`. */
 export async function readJsonPatch(request: Request, limit: number): Promise<object> {
   if (!isJsonPatchInUtf8(request.get("content-type")))
     throw new Problem("unsupported-media-type", "send the body as application/merge-patch+json in UTF-8");
-  return readObject(request, limit);
+  return (await readBody(request, limit)).value;
 }
 
-async function readObject(request: Request, limit: number): Promise<object> {
+async function readBody(request: Request, limit: number): Promise<{ value: object; bytes: Uint8Array }> {
   if ((request.get("content-encoding") ?? "identity").toLowerCase() !== "identity")
     throw new Problem("unsupported-media-type", "send the body without compression");
-  return parseObject(decodeUtf8(await readBytes(request, limit)));
+  const bytes = await readBytes(request, limit);
+  return { value: parseObject(decodeUtf8(bytes)), bytes };
 }
 
 async function readBytes(request: Request, limit: number): Promise<Buffer> {

@@ -1,18 +1,22 @@
 import { CreateLinkRequest, isCode, Problem, UpdateLinkRequest } from "@linkfence/contracts";
 import { createValidator } from "@linkfence/service-shell";
 import type { Request } from "express";
-import { draftLink } from "../domain/link.ts";
+import { draftLink, type LinkDraft } from "../domain/link.ts";
 import { draftChange, refuseImmutable } from "../domain/metadata.ts";
 import type { TargetRules } from "../domain/target.ts";
 import type { Statistics } from "../statistics.ts";
+import type { KeyedRequest } from "../store/idempotency.ts";
+import type { KeyedLinkStore } from "../store/keyed-links.ts";
+import type { Author } from "../store/link-rows.ts";
 import type { LinkStore } from "../store/links.ts";
 import type { LinkListing } from "../store/listing.ts";
-import { readJsonObject, readJsonPatch } from "./json-body.ts";
+import { describeRequest, readIdempotencyKey, replayOrRefuse, replyWith } from "./idempotency.ts";
+import { readJsonBody, readJsonPatch } from "./json-body.ts";
 import { listCall } from "./list-call.ts";
 import { type PresentLink, presentRevocation } from "./presentation.ts";
 import { readQuery } from "./query.ts";
 import { NOT_CONFIRMED, readWait } from "./revocation.ts";
-import type { Routes } from "./routes.ts";
+import type { Reply, Routes } from "./routes.ts";
 
 /** A target of full size with a title, tags and a note has about 21 KB. */
 export const SINGLE_BODY_LIMIT = 32_768;
@@ -20,6 +24,7 @@ export const SINGLE_BODY_LIMIT = 32_768;
 export type LinkRouteDeps = {
   links: LinkStore;
   listing: LinkListing;
+  keyedLinks: KeyedLinkStore;
   statistics: Statistics;
   presentLink: PresentLink;
   rules: TargetRules;
@@ -28,9 +33,21 @@ export type LinkRouteDeps = {
 };
 
 /** The calls that deal with one link. */
-export function linkRoutes({ links, listing, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
+export function linkRoutes({ links, keyedLinks, listing, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
   const validate = createValidator(CreateLinkRequest);
   const validateChange = createValidator(UpdateLinkRequest);
+  const judge = (value: object) => draftLink(validate(value), { ...rules, now: now() });
+
+  async function createOnce(request: KeyedRequest, author: Author, value: object): Promise<Reply> {
+    let draft: LinkDraft;
+    try {
+      draft = judge(value);
+    } catch (error) {
+      return replayOrRefuse(error, () => keyedLinks.find(request));
+    }
+    return replyWith(await keyedLinks.create(draft, { author, request }));
+  }
+
   return {
     "/v1/links": {
       get: listCall(listing, presentLink),
@@ -38,8 +55,11 @@ export function linkRoutes({ links, listing, statistics, presentLink, rules, now
         scope: "links:create",
         async handle(request, author) {
           readQuery(request, []);
-          const body = validate(await readJsonObject(request, SINGLE_BODY_LIMIT));
-          const link = await links.create(draftLink(body, { ...rules, now: now() }), author);
+          const key = readIdempotencyKey(request);
+          const { value, bytes } = await readJsonBody(request, SINGLE_BODY_LIMIT);
+          if (key !== null)
+            return createOnce(describeRequest("POST /v1/links", author.owner, key, bytes), author, value);
+          const link = await links.create(judge(value), author);
           return { status: 201, body: presentLink(link), headers: { Location: `/v1/links/${link.code}` } };
         },
       },

@@ -4,7 +4,8 @@ import type { Scope } from "../domain/api-key.ts";
 import type { Author } from "../store/link-rows.ts";
 import type { Authenticator } from "./auth.ts";
 
-export type Reply = { status: number; body: unknown; headers?: Record<string, string> };
+/** `text` is JSON that goes out as it is. */
+export type Reply = { status: number; headers?: Record<string, string> } & ({ body: unknown } | { text: string });
 
 /** One call of the API: what its key must allow, and what it does. */
 export type Call = { scope: Scope; handle: (request: Request, author: Author) => Promise<Reply> };
@@ -54,9 +55,11 @@ function routeOf(response: Response): string {
 function answer(call: Call, authenticate: Authenticator): RequestHandler {
   return async (request, response) => {
     const author = await authenticate(request.get("authorization"), call.scope);
-    const { status, body, headers = {} } = await call.handle(request, author);
+    const { status, headers = {}, ...content } = await call.handle(request, author);
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    response.status(status).json(body);
+    response.status(status);
+    if ("text" in content) response.type("json").send(content.text);
+    else response.json(content.body);
   };
 }
 

@@ -17,10 +17,12 @@ type AnySql = Sql | TransactionSql;
 /**
  * The columns of a `StoredLink`. Times leave the database as text: a JavaScript date would cut their microseconds.
  * Whether a link has expired is judged at each reading.
+ * @param shortUrlBase what short URLs begin with, where the database is to make the whole `Link`
  */
-export function linkColumns(sql: AnySql) {
+export function linkColumns(sql: AnySql, shortUrlBase?: string) {
+  const shortUrl = shortUrlBase === undefined ? sql`` : sql`${shortUrlBase}::text || code AS "shortUrl",`;
   return sql`
-    code, target, kind, state, coalesce(expires_at <= clock_timestamp(), false) AS expired, version, owner, title, tags, note,
+    code, ${shortUrl} target, kind, state, coalesce(expires_at <= clock_timestamp(), false) AS expired, version, owner, title, tags, note,
     ${utcText(sql, "created_at")} AS "createdAt", created_by AS "createdBy",
     ${utcText(sql, "expires_at")} AS "expiresAt",
     ${utcText(sql, "revoked_at")} AS "revokedAt", revoked_by AS "revokedBy"`;
@@ -31,19 +33,19 @@ export function utcText(sql: AnySql, column: string) {
   return sql`to_char(${sql(column)} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
 
-/** One row as an INSERT without its end. */
+/** One row as an INSERT without its end; a WHERE may follow. */
 export function insertLink(sql: Sql, { code, kind, draft }: LinkRow, author: Author) {
   return sql`
     INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by)
-    VALUES (${code}, ${kind}, ${draft.target}, ${author.owner}, ${draft.title}, ${[...draft.tags]}::text[],
-            ${draft.note}, ${expiryValue(sql, draft.expiry)}, ${author.keyId})`;
+    SELECT ${code}, ${kind}, ${draft.target}, ${author.owner}, ${draft.title}, ${[...draft.tags]}::text[],
+           ${draft.note}, ${expiryValue(sql, draft.expiry)}, ${author.keyId}`;
 }
 
 /** A life in seconds begins at the transaction's own time, which is also `created_at`. */
 function expiryValue(sql: Sql, expiry: Expiry) {
   if (expiry.kind === "after") return sql`now() + make_interval(secs => ${expiry.seconds}::int8)`;
   // The detour by text keeps the driver from reading the time itself, with milliseconds only.
-  return expiry.kind === "at" ? sql`${expiry.time}::text::timestamptz` : sql`NULL`;
+  return expiry.kind === "at" ? sql`${expiry.time}::text::timestamptz` : sql`NULL::timestamptz`;
 }
 
 /**

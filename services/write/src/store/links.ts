@@ -1,27 +1,20 @@
 // Creation never looks first: the primary key decides who gets a code, and only a row that came back was created.
 // What an owner says about a link is all that an update here touches; revocation is the SQL function's.
-import { Problem } from "@linkfence/contracts";
-import { type Database, errorCode, type TransactionSql } from "@linkfence/db";
+import { type Database, errorCode } from "@linkfence/db";
 import type { Counts } from "../counts.ts";
 import type { NewCode } from "../domain/code.ts";
 import type { LinkDraft } from "../domain/link.ts";
 import type { MetadataChange } from "../domain/metadata.ts";
-import { type Author, insertLink, insertLinks, type LinkRow, linkColumns, type StoredLink } from "./link-rows.ts";
+import { type BatchOutcome, countCreated, createBatchInserter } from "./batch-insert.ts";
+import { type Author, insertLink, type LinkRow, linkColumns, type StoredLink } from "./link-rows.ts";
+import { aliasTaken, CODE_TRIES, codeSpaceExhausted } from "./refusals.ts";
 import { retryTransient } from "./retry.ts";
-
-/**
- * Tries for a random code. With a hundred million links and codes of 8 characters a collision happens once in a million
- * tries; five in a row mean that the codes of that length are used up.
- */
-const CODE_TRIES = 5;
 
 const UNIQUE_VIOLATION = "23505";
 
 export type RevokedCode =
   | { code: string; outcome: "revoked" | "already-revoked"; version: number; seq: number }
   | { code: string; outcome: "not-found"; version: -1; seq: null };
-
-export type BatchOutcome = StoredLink | Problem;
 
 export type LinkStoreOptions = {
   db: Database;
@@ -33,6 +26,8 @@ export type LinkStore = ReturnType<typeof createLinkStore>;
 
 /** Creates the store of links. Its functions reject with a `Problem` where a rule decided, else with the database's error. */
 export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
+  const insertBatch = createBatchInserter({ newCode, counts });
+
   /** Creates one link. Rejects with `alias-taken` or `code-space-exhausted`. */
   async function create(draft: LinkDraft, author: Author): Promise<StoredLink> {
     const { alias } = draft;
@@ -81,39 +76,8 @@ export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
    */
   async function createBatch(drafts: readonly LinkDraft[], author: Author): Promise<BatchOutcome[]> {
     const outcomes = await retryTransient(() => db.transaction((sql) => insertBatch(sql, drafts, author)));
-    for (const outcome of outcomes) if (!(outcome instanceof Problem)) counts.created[outcome.kind] += 1;
+    countCreated(counts, outcomes);
     return outcomes;
-  }
-
-  async function insertBatch(sql: TransactionSql, drafts: readonly LinkDraft[], author: Author) {
-    const outcomes = new Array<BatchOutcome | undefined>(drafts.length);
-    const used = new Set<string>();
-    let waiting = [...drafts.entries()];
-    for (let tries = 0; tries < CODE_TRIES && waiting.length > 0; tries++) {
-      const rows = claimCodes(waiting, used);
-      const created = rows.size > 0 ? await insertLinks(sql, [...rows.values()], author) : [];
-      const byCode = new Map(created.map((link) => [link.code, link]));
-      for (const [i, { alias }] of waiting) {
-        outcomes[i] = byCode.get(rows.get(i)?.code ?? "") ?? (alias === null ? undefined : aliasTaken(alias));
-        if (!outcomes[i]) counts.collisions += 1;
-      }
-      waiting = waiting.filter(([i]) => outcomes[i] === undefined);
-    }
-    if (outcomes.some((outcome) => outcome && !(outcome instanceof Problem) && outcome.kind === "ALIAS"))
-      await sql`SELECT pg_notify('link_created', '')`;
-    return drafts.map((draft, i) => outcomes[i] ?? codeSpaceExhausted(draft));
-  }
-
-  /** Gives each draft the code to try next, unless another draft of the batch has it already. */
-  function claimCodes(waiting: readonly [number, LinkDraft][], used: Set<string>): Map<number, LinkRow> {
-    const rows = new Map<number, LinkRow>();
-    for (const [i, draft] of waiting) {
-      const code = draft.alias ?? newCode(draft.codeLength);
-      if (used.has(code)) continue;
-      used.add(code);
-      rows.set(i, { code, kind: draft.alias === null ? "RANDOM" : "ALIAS", draft });
-    }
-    return rows;
   }
 
   /** Finds a link of one owner; undefined for an unknown code and for a link of somebody else. */
@@ -156,16 +120,4 @@ export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
   }
 
   return { create, createBatch, find, update, revoke };
-}
-
-function aliasTaken(alias: string): Problem {
-  return new Problem("alias-taken", `the alias ${alias} is taken, or was once: choose another`);
-}
-
-function codeSpaceExhausted({ codeLength }: LinkDraft): Problem {
-  const longer = Math.min(32, codeLength + 2);
-  return new Problem(
-    "code-space-exhausted",
-    `no free code of ${codeLength} characters was found in ${CODE_TRIES} tries: ask for a codeLength of ${longer}`,
-  );
 }
