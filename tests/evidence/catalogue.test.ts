@@ -26,18 +26,22 @@ describe("a case", () => {
     run,
     ...(missing ? { missing } : {}),
   });
-  const lines: string[] = [];
-  const run = (given: EvidenceCase) => runCase(given, { file: null }, (line) => void lines.push(line));
+  /** Runs a case, and keeps what it printed. */
+  async function run(given: EvidenceCase) {
+    const printed: string[] = [];
+    const result = await runCase(given, { file: null }, (line) => void printed.push(line));
+    return { printed, result };
+  }
 
   test("prints each line, and counts what held and what did not", async () => {
-    const result = await run(
+    const { printed, result } = await run(
       evidence(async (report) => {
         report.check("sum", 1 + 1, 2);
         report.check("list", [1], [2]);
         report.figure("3 ms");
       }),
     );
-    expect(lines).toEqual([
+    expect(printed).toEqual([
       "CASE X :: something",
       "ok   sum: expected 2, actual 2",
       "FAIL list: expected [2], actual [1]",
@@ -47,17 +51,17 @@ describe("a case", () => {
   });
 
   test("fails when it throws, and when it asserts nothing", async () => {
-    const thrown = await run(
+    const { result: thrown } = await run(
       evidence(async () => {
         throw new Error("no server");
       }),
     );
     expect(thrown.lines).toEqual([{ kind: "FAIL", text: "ended by an error: no server" }]);
-    expect((await run(evidence(async () => {}))).failed).toBe(1);
+    expect((await run(evidence(async () => {}))).result.failed).toBe(1);
   });
 
   test("that lacks a program is neither passed nor failed", async () => {
-    const skipped = await run(
+    const { result: skipped } = await run(
       evidence(
         async () => {},
         async () => "apt-get install nginx",

@@ -10,6 +10,7 @@ import {
   waitUntilReady,
 } from "@linkfence/testkit";
 import { countClicks, settleClickAccount } from "./click-account.ts";
+import { closingAfterwards } from "./closing.ts";
 import { insertLinks } from "./link-rows.ts";
 import { type OwnServer, startOwnServer } from "./own-server.ts";
 import type { EvidenceCase, Report } from "./report.ts";
@@ -29,29 +30,25 @@ export const s5: EvidenceCase = {
   id: "S5",
   shows:
     "click-ingest and its database are killed with SIGKILL thirty times: no redirect fails, no click is counted twice, and rows and dropped clicks add up to the redirects",
-  async run(report) {
-    const undo: (() => Promise<unknown>)[] = [];
-    try {
+  run: (report) =>
+    closingAfterwards(async (later) => {
       const main = await createTestDatabase("main");
-      undo.push(main.drop);
+      later(main.drop);
       const stats = await startOwnServer("stats");
-      undo.push(stats.close);
+      later(stats.close);
       const ingest = await startIngest(stats);
-      undo.push(ingest.stop);
+      later(ingest.stop);
       const env = { DATABASE_URL: main.url, CLICK_INGEST_URL: ingest.url, CLICK_QUEUE_CAPACITY: String(RING) };
       const redirect = await startService("redirect", env);
-      undo.push(redirect.stop);
+      later(redirect.stop);
       const codes = await insertLinks(main.sql, "link", LINKS);
       await waitUntilReady(redirect);
       const visits = startVisits(redirect, codes);
-      undo.push(visits.stop);
+      later(visits.stop);
       await killInRounds(report, stats, ingest);
       await visits.stop();
       await judge(report, { redirect, stats, visits });
-    } finally {
-      for (const step of undo.reverse()) await step();
-    }
-  },
+    }),
 };
 
 type Ingest = Awaited<ReturnType<typeof startIngest>>;
