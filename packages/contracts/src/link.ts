@@ -1,14 +1,17 @@
 import { type Static, Type } from "typebox";
+import { ProblemBody } from "./problem.ts";
 
 /** Most links one batch call may create or revoke. */
 export const BATCH_LIMIT = 1000;
 /** Bytes of a target's canonical form at the most (UTF-8, which for a canonical URL is ASCII). */
 export const TARGET_MAX_BYTES = 8192;
 
-const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()]);
+/** Fits what is present but not known. */
+export const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
 
 /** RFC 3339 section 5.6 in UTC with microseconds, as in `2026-01-31T12:00:00.000000Z`. */
-const Timestamp = Type.String();
+export const Timestamp = Type.String({ format: "date-time" });
 
 export const Link = Type.Object(
   {
@@ -61,14 +64,33 @@ export type CreateLinkRequest = Static<typeof CreateLinkRequest>;
 export const UpdateLinkRequest = Type.Object(Metadata, { additionalProperties: false });
 export type UpdateLinkRequest = Static<typeof UpdateLinkRequest>;
 
-/** How a listing may be narrowed; `active` and `expired` part the links that are not revoked. */
-export const LIST_STATES = ["active", "revoked", "expired"] as const;
-export type ListState = (typeof LIST_STATES)[number];
 /** Links on a page at the most. */
 export const LIST_LIMIT = 100;
 
+/** How a listing may be narrowed; `active` and `expired` part the links that are not revoked. */
+export const ListState = Type.Enum(["active", "revoked", "expired"]);
+export type ListState = Static<typeof ListState>;
+
+/** Parameters of a listing. What the texts mean is decided by the domain rules. */
+export const ListLinksQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 20 })),
+    after: Type.Optional(Type.String({ description: "`next` of the page before" })),
+    state: Type.Optional(ListState),
+    tag: Type.Optional(Type.String({ minLength: 1, maxLength: 50 })),
+    createdAfter: Type.Optional(Type.String({ format: "date-time" })),
+    createdBefore: Type.Optional(Type.String({ format: "date-time" })),
+  },
+  { additionalProperties: false },
+);
+export type ListLinksQuery = Static<typeof ListLinksQuery>;
+
 /** One page. `next` is the cursor of the page behind it, and null at the end; a page before the end may be short. */
-export type LinkPage = { items: Link[]; next: string | null };
+export const LinkPage = Type.Object(
+  { items: Type.Array(Link), next: Nullable(Type.String()) },
+  { additionalProperties: false },
+);
+export type LinkPage = Static<typeof LinkPage>;
 
 /** Each item is judged on its own, so the schema of the batch leaves them open. */
 export const CreateBatchRequest = Type.Object(
@@ -76,6 +98,12 @@ export const CreateBatchRequest = Type.Object(
   { additionalProperties: false },
 );
 export type CreateBatchRequest = Static<typeof CreateBatchRequest>;
+
+/** The same for readers: what each item should be. An item that is something else is refused in its place. */
+export const CreateBatchDocument = Type.Object(
+  { links: Type.Array(CreateLinkRequest, { minItems: 1, maxItems: BATCH_LIMIT }) },
+  { additionalProperties: false },
+);
 
 export const RevokeBatchRequest = Type.Object(
   { codes: Type.Array(Type.String({ maxLength: 1024 }), { minItems: 1, maxItems: BATCH_LIMIT }) },
@@ -95,13 +123,48 @@ export const Effective = Type.Object(
 );
 export type Effective = Static<typeof Effective>;
 
-export type RevokeOutcome = "revoked" | "already-revoked";
+/** Parameters of a revocation: how far it is to have come when the call returns. */
+export const RevokeQuery = Type.Object(
+  { wait: Type.Optional(Type.Enum(["committed"], { default: "committed" })) },
+  { additionalProperties: false },
+);
+export type RevokeQuery = Static<typeof RevokeQuery>;
+
+const revoked = {
+  code: Type.String(),
+  outcome: Type.Enum(["revoked", "already-revoked"]),
+  version: Type.Integer({ minimum: -1 }),
+  seq: Type.Integer(),
+};
 
 /** `version` is the link's new version, or -1 where it had been revoked before; `seq` is the change that revoked it. */
-export type RevokeResult = {
-  code: string;
-  outcome: RevokeOutcome;
-  version: number;
-  seq: number;
-  effective: Effective;
-};
+export const RevokeResult = Type.Object({ ...revoked, effective: Effective }, { additionalProperties: false });
+export type RevokeResult = Static<typeof RevokeResult>;
+
+/** Answers of the batches, one result for each item, in order. `status` is what the item alone would have been answered. */
+export const CreateBatchResult = Type.Object(
+  {
+    results: Type.Array(
+      Type.Union([
+        Type.Object({ status: Type.Literal(201), link: Link }, { additionalProperties: false }),
+        Type.Object({ status: Type.Integer(), problem: ProblemBody }, { additionalProperties: false }),
+      ]),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type CreateBatchResult = Static<typeof CreateBatchResult>;
+
+export const RevokeBatchResult = Type.Object(
+  {
+    results: Type.Array(
+      Type.Union([
+        Type.Object({ status: Type.Literal(200), ...revoked }, { additionalProperties: false }),
+        Type.Object({ status: Type.Literal(404), problem: ProblemBody }, { additionalProperties: false }),
+      ]),
+    ),
+    effective: Effective,
+  },
+  { additionalProperties: false },
+);
+export type RevokeBatchResult = Static<typeof RevokeBatchResult>;

@@ -1,27 +1,49 @@
+import { type Static, Type } from "typebox";
+
 /** Every way a request can fail, by its stable name in the `code` member of the answer. */
-export type ProblemCode =
-  | "invalid-request"
-  | "unauthorized"
-  | "insufficient-scope"
-  | "invalid-cursor"
-  | "not-found"
-  | "method-not-allowed"
-  | "alias-taken"
-  | "idempotency-key-in-use"
-  | "idempotency-key-reused"
-  | "payload-too-large"
-  | "unsupported-media-type"
-  | "invalid-target"
-  | "invalid-alias"
-  | "immutable-field"
-  | "code-space-exhausted"
-  | "overloaded"
-  | "unavailable"
-  | "statistics-unavailable"
-  | "internal";
+export const PROBLEM_CODES = [
+  "invalid-request",
+  "unauthorized",
+  "insufficient-scope",
+  "invalid-cursor",
+  "not-found",
+  "method-not-allowed",
+  "alias-taken",
+  "idempotency-key-in-use",
+  "idempotency-key-reused",
+  "payload-too-large",
+  "unsupported-media-type",
+  "invalid-target",
+  "invalid-alias",
+  "immutable-field",
+  "code-space-exhausted",
+  "overloaded",
+  "unavailable",
+  "statistics-unavailable",
+  "internal",
+] as const;
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
 /** One broken rule: which field (a JSON path such as `links[3].target`), which rule, and what to do about it. */
-export type FieldFault = { field: string; rule: string; detail: string };
+export const FieldFault = Type.Object(
+  { field: Type.String(), rule: Type.String(), detail: Type.String() },
+  { additionalProperties: false },
+);
+export type FieldFault = Static<typeof FieldFault>;
+
+/** A failure as it goes out, as `application/problem+json` (RFC 9457 section 3.1). */
+export const ProblemBody = Type.Object(
+  {
+    type: Type.String({ format: "uri" }),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.Enum([...PROBLEM_CODES]),
+    detail: Type.String(),
+    errors: Type.Optional(Type.Array(FieldFault)),
+  },
+  { additionalProperties: false },
+);
+export type ProblemBody = Static<typeof ProblemBody>;
 
 /**
  * A failure the caller is told about, rendered as `application/problem+json` (RFC 9457).

@@ -5,6 +5,6 @@ export { isJsonInUtf8, isJsonPatchInUtf8 } from "./json-media-type.ts";
 export { createLogger, type Logger, type LogLevel, redact } from "./logger.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { createOpsHandler, type Readiness } from "./ops-server.ts";
-export { createErrorHandler, type ProblemBody, problemBody, sendProblem } from "./problem-response.ts";
+export { createErrorHandler, PROBLEM_STATUS, problemBody, sendProblem } from "./problem-response.ts";
 export { configOrExit, runService, type Undo } from "./run-service.ts";
 export { createValidator } from "./validator.ts";

@@ -1,9 +1,10 @@
 // The one table from failures to HTTP. What is not a Problem is "internal": its detail goes to the log alone.
-import { Problem, type ProblemCode } from "@linkfence/contracts";
+import { Problem, type ProblemBody, type ProblemCode } from "@linkfence/contracts";
 import type { ErrorRequestHandler, Response } from "express";
 import type { Logger } from "./logger.ts";
 
-const STATUS: Record<ProblemCode, number> = {
+/** The status of each problem. */
+export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   "invalid-request": 400,
   "invalid-cursor": 400,
   unauthorized: 401,
@@ -28,24 +29,15 @@ const STATUS: Record<ProblemCode, number> = {
 /** Seconds after which another try is worth it: longer than a query's deadline, shorter than a person's patience. */
 const RETRY_AFTER_SECONDS = "2";
 
-export type ProblemBody = {
-  type: string;
-  title: string;
-  status: number;
-  code: ProblemCode;
-  detail: string;
-  errors?: readonly { field: string; rule: string; detail: string }[];
-};
-
 /** Renders a problem as the body of RFC 9457 section 3.1; a batch puts the same body into an item. */
 export function problemBody(problem: Problem): ProblemBody {
   return {
     type: `urn:linkfence:problem:${problem.code}`,
     title: problem.code.replaceAll("-", " "),
-    status: STATUS[problem.code],
+    status: PROBLEM_STATUS[problem.code],
     code: problem.code,
     detail: problem.message,
-    ...(problem.errors.length > 0 ? { errors: problem.errors } : {}),
+    ...(problem.errors.length > 0 ? { errors: [...problem.errors] } : {}),
   };
 }
 

@@ -5,7 +5,9 @@ import type { Static, TSchema } from "typebox";
 /** An unknown field's name comes from the caller: as much of it as a person needs is repeated. */
 const NAME_MAX = 100;
 
-const ajv = new Ajv({ allErrors: false, strict: false });
+// What a time or an address means is decided by the domain rules; the formats are there for readers of the schema.
+const formats = { "date-time": true, uri: true } as const;
+const ajv = new Ajv({ allErrors: false, strict: false, formats });
 
 /**
  * Compiles a check of what came from outside. The check returns the value, typed, or throws a Problem
@@ -45,5 +47,6 @@ function appendPart(path: string, part: string): string {
 function detailOf(error: ErrorObject): string {
   if (error.keyword === "additionalProperties") return "is not a field of this call";
   if (error.keyword === "required") return "is required";
+  if (error.keyword === "enum") return `must be one of ${error.params.allowedValues.join(", ")}`;
   return error.message ?? "is not valid";
 }

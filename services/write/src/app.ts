@@ -3,11 +3,10 @@ import { createErrorHandler, type Logger } from "@linkfence/service-shell";
 import express, { type Express, type RequestHandler } from "express";
 import { type Counts, countRequest } from "./counts.ts";
 import { ownHostOf, type TargetRules } from "./domain/target.ts";
+import { apiRoutes } from "./http/api-routes.ts";
 import { createAuthenticator } from "./http/auth.ts";
-import { batchRoutes } from "./http/batch-routes.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
-import { linkRoutes } from "./http/links-routes.ts";
 import { createLinkPresenter } from "./http/presentation.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
 import type { Statistics } from "./statistics.ts";
@@ -48,7 +47,7 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, .
     presentLink: createLinkPresenter(publicBaseUrl),
     rules: { ownHosts: [ownHostOf(publicBaseUrl)], privateHosts },
   };
-  addRoutes(app, { ...linkRoutes(deps), ...batchRoutes(deps) }, authenticate);
+  addRoutes(app, apiRoutes(deps), authenticate);
   app.use(() => {
     throw new Problem("not-found", "this service has no such path");
   });

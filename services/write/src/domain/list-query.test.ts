@@ -13,8 +13,8 @@ describe("a listing", () => {
   });
 
   test("takes every parameter, and reads times as instants", () => {
-    const parameters = {
-      limit: "100",
+    const parameters: ListParameters = {
+      limit: 100,
       state: "expired",
       tag: "é".repeat(50),
       createdAfter: "2026-01-01T02:00:00.0000015+02:00",
@@ -33,29 +33,6 @@ describe("a listing", () => {
   });
 
   test.each([
-    ...[
-      "",
-      "0",
-      "-1",
-      "101",
-      "1000",
-      "20abc",
-      "0x10",
-      "1e1",
-      "1.0",
-      " 20",
-      "20 ",
-      "+20",
-      "020",
-      "abc",
-      "1e21",
-      "٢٠",
-    ].map((text) => ["limit", text, "range"] as const),
-    ...["", "ACTIVE", "Active", "all", "active,revoked", "active\0", "__proto__"].map(
-      (text) => ["state", text, "enum"] as const,
-    ),
-    ["tag", "", "length"],
-    ["tag", "x".repeat(51), "length"],
     ["tag", "a\0b", "text"],
     ["tag", "\ud800", "text"],
     ...["", "yesterday", "0", "1700000000", "2026-01-01", "2026-01-01T00:00:00", "2026-01-01T00:00:00 00:00"].map(

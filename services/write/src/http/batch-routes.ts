@@ -1,25 +1,35 @@
 import {
+  CreateBatchDocument,
   CreateBatchRequest,
+  CreateBatchResult,
   CreateLinkRequest,
   isCode,
-  type Link,
   Problem,
   RevokeBatchRequest,
+  RevokeBatchResult,
+  RevokeQuery,
 } from "@linkfence/contracts";
-import { createValidator, type ProblemBody, problemBody } from "@linkfence/service-shell";
+import { createValidator, problemBody } from "@linkfence/service-shell";
 import { draftLink, type LinkDraft } from "../domain/link.ts";
 import type { BatchOutcome } from "../store/batch-insert.ts";
 import type { KeyedRequest } from "../store/idempotency.ts";
 import type { Author } from "../store/link-rows.ts";
 import type { RevokedCode } from "../store/links.ts";
 import type { BodyBudget } from "./body-budget.ts";
-import { describeRequest, readIdempotencyKey, replayOrRefuse, replyWith } from "./idempotency.ts";
-import { readJsonBody, readJsonObject } from "./json-body.ts";
+import { call, type Reply, type Routes } from "./call.ts";
+import {
+  describeRequest,
+  IDEMPOTENCY_FIELDS,
+  IDEMPOTENCY_PROBLEMS,
+  REPLAYED_FIELD,
+  readIdempotencyKey,
+  replayOrRefuse,
+  replyWith,
+} from "./idempotency.ts";
+import { BODY_PROBLEMS, JSON_TYPE, readJsonBody, readJsonObject } from "./json-body.ts";
 import { type LinkRouteDeps, linkNotFound } from "./links-routes.ts";
 import { presentRevocation } from "./presentation.ts";
-import { readQuery } from "./query.ts";
-import { NOT_CONFIRMED, readWait } from "./revocation.ts";
-import type { Reply, Routes } from "./routes.ts";
+import { NOT_CONFIRMED } from "./revocation.ts";
 
 /** A thousand targets of full size have 8 MB. */
 export const CREATE_BATCH_BODY_LIMIT = 10 * 1024 * 1024;
@@ -28,7 +38,7 @@ export const REVOKE_BATCH_BODY_LIMIT = 1024 * 1024;
 
 export type BatchRouteDeps = Omit<LinkRouteDeps, "statistics" | "listing"> & { budget: BodyBudget };
 
-type CreateItem = { status: number; link: Link } | { status: number; problem: ProblemBody };
+type CreateItem = CreateBatchResult["results"][number];
 
 /** The calls that deal with up to a thousand links; each item is judged on its own and answered in its place. */
 export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget }: BatchRouteDeps): Routes {
@@ -88,34 +98,49 @@ export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget
     return codes.map((code) => presentRevoked(isCode(code) ? results.next().value : undefined));
   }
 
-  return {
-    "/v1/links\\:batch": {
-      post: {
-        scope: "links:create",
-        async handle(request, author) {
-          readQuery(request, []);
-          return budget.within(request, CREATE_BATCH_BODY_LIMIT, async () => {
-            const key = readIdempotencyKey(request);
-            const { value, bytes } = await readJsonBody(request, CREATE_BATCH_BODY_LIMIT);
-            if (key === null) return createAll(value, author);
-            return createAllOnce(value, author, describeRequest("POST /v1/links:batch", author.owner, key, bytes));
-          });
-        },
-      },
+  const createLinks = call({
+    scope: "links:create",
+    describe: {
+      operationId: "createLinks",
+      summary: "Create up to 1,000 links",
+      description: "Each item is judged on its own, and its result stands in its place.",
+      group: "Links",
+      fields: IDEMPOTENCY_FIELDS,
+      body: { schema: CreateBatchDocument, mediaTypes: JSON_TYPE },
+      answers: { 200: { description: "One result for each item", schema: CreateBatchResult, headers: REPLAYED_FIELD } },
+      problems: [...BODY_PROBLEMS, ...IDEMPOTENCY_PROBLEMS],
     },
-    "/v1/links\\:revoke": {
-      post: {
-        scope: "links:revoke",
-        async handle(request, author) {
-          readWait(request);
-          return budget.within(request, REVOKE_BATCH_BODY_LIMIT, async () => {
-            const body = validateRevocation(await readJsonObject(request, REVOKE_BATCH_BODY_LIMIT));
-            return { status: 200, body: { results: await revokeAll(body.codes, author), effective: NOT_CONFIRMED } };
-          });
-        },
-      },
+    async handle(request, author) {
+      return budget.within(request, CREATE_BATCH_BODY_LIMIT, async () => {
+        const key = readIdempotencyKey(request);
+        const { value, bytes } = await readJsonBody(request, CREATE_BATCH_BODY_LIMIT);
+        if (key === null) return createAll(value, author);
+        return createAllOnce(value, author, describeRequest("POST /v1/links:batch", author.owner, key, bytes));
+      });
     },
-  };
+  });
+
+  const revokeLinks = call({
+    scope: "links:revoke",
+    query: RevokeQuery,
+    describe: {
+      operationId: "revokeLinks",
+      summary: "Revoke up to 1,000 links at once",
+      description: "One transaction: all that can be revoked are revoked together.",
+      group: "Revocation",
+      body: { schema: RevokeBatchRequest, mediaTypes: JSON_TYPE },
+      answers: { 200: { description: "One result for each code", schema: RevokeBatchResult } },
+      problems: BODY_PROBLEMS,
+    },
+    async handle(request, author) {
+      return budget.within(request, REVOKE_BATCH_BODY_LIMIT, async () => {
+        const body = validateRevocation(await readJsonObject(request, REVOKE_BATCH_BODY_LIMIT));
+        return { status: 200, body: { results: await revokeAll(body.codes, author), effective: NOT_CONFIRMED } };
+      });
+    },
+  });
+
+  return { "/v1/links\\:batch": { post: createLinks }, "/v1/links\\:revoke": { post: revokeLinks } };
 }
 
 function presentRevoked(revoked: RevokedCode | undefined) {

@@ -2,11 +2,24 @@
 import { createHash } from "node:crypto";
 import { Problem } from "@linkfence/contracts";
 import type { Request } from "express";
-import { decideIdempotencyKey } from "../domain/idempotency-key.ts";
+import { Type } from "typebox";
+import { decideIdempotencyKey, IDEMPOTENCY_KEY_MAX } from "../domain/idempotency-key.ts";
 import type { Answer, KeyedCall, KeyedRequest } from "../store/idempotency.ts";
-import type { Reply } from "./routes.ts";
+import type { Reply, RequestField } from "./call.ts";
 
 const FIELD = "Idempotency-Key";
+
+/** The field as calls that take it describe it. */
+export const IDEMPOTENCY_FIELDS: Readonly<Record<string, RequestField>> = {
+  [FIELD]: {
+    description:
+      "Makes the call repeatable: the same key with the same body is answered as the first time. Kept for 24 hours.",
+    schema: Type.String({ minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX }),
+  },
+};
+/** What such a call may say beside its own answer. */
+export const IDEMPOTENCY_PROBLEMS = ["idempotency-key-in-use", "idempotency-key-reused"] as const;
+export const REPLAYED_FIELD = { "Idempotency-Replayed": "`true` where the answer is that of an earlier call" };
 
 /** Reads the key of a request; null where it has none. Throws a Problem (400) that names the broken rule. */
 export function readIdempotencyKey(request: Request): string | null {

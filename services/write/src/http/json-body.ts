@@ -3,6 +3,11 @@ import { isJsonInUtf8, isJsonPatchInUtf8 } from "@linkfence/service-shell";
 import type { Request } from "express";
 import getRawBody from "raw-body";
 
+/** Media types of a body that is JSON and nothing else. */
+export const JSON_TYPE = ["application/json"] as const;
+/** What reading a body may end in, beside `invalid-request`. */
+export const BODY_PROBLEMS = ["payload-too-large", "unsupported-media-type"] as const;
+
 /**
  * Reads the JSON object that a request carries.
  * @param limit bytes at the most

@@ -1,4 +1,13 @@
-import { CreateLinkRequest, isCode, Problem, UpdateLinkRequest } from "@linkfence/contracts";
+import {
+  CreateLinkRequest,
+  isCode,
+  Link,
+  LinkStats,
+  Problem,
+  RevokeQuery,
+  RevokeResult,
+  UpdateLinkRequest,
+} from "@linkfence/contracts";
 import { createValidator } from "@linkfence/service-shell";
 import type { Request } from "express";
 import { draftLink, type LinkDraft } from "../domain/link.ts";
@@ -10,13 +19,20 @@ import type { KeyedLinkStore } from "../store/keyed-links.ts";
 import type { Author } from "../store/link-rows.ts";
 import type { LinkStore } from "../store/links.ts";
 import type { LinkListing } from "../store/listing.ts";
-import { describeRequest, readIdempotencyKey, replayOrRefuse, replyWith } from "./idempotency.ts";
-import { readJsonBody, readJsonPatch } from "./json-body.ts";
+import { call, type Reply, type Routes } from "./call.ts";
+import {
+  describeRequest,
+  IDEMPOTENCY_FIELDS,
+  IDEMPOTENCY_PROBLEMS,
+  REPLAYED_FIELD,
+  readIdempotencyKey,
+  replayOrRefuse,
+  replyWith,
+} from "./idempotency.ts";
+import { BODY_PROBLEMS, JSON_TYPE, readJsonBody, readJsonPatch } from "./json-body.ts";
 import { listCall } from "./list-call.ts";
 import { type PresentLink, presentRevocation } from "./presentation.ts";
-import { readQuery } from "./query.ts";
-import { NOT_CONFIRMED, readWait } from "./revocation.ts";
-import type { Reply, Routes } from "./routes.ts";
+import { NOT_CONFIRMED } from "./revocation.ts";
 
 /** A target of full size with a title, tags and a note has about 21 KB. */
 export const SINGLE_BODY_LIMIT = 32_768;
@@ -48,62 +64,110 @@ export function linkRoutes({ links, keyedLinks, listing, statistics, presentLink
     return replyWith(await keyedLinks.create(draft, { author, request }));
   }
 
+  const createLink = call({
+    scope: "links:create",
+    describe: {
+      operationId: "createLink",
+      summary: "Create a link",
+      group: "Links",
+      fields: IDEMPOTENCY_FIELDS,
+      body: { schema: CreateLinkRequest, mediaTypes: JSON_TYPE },
+      answers: {
+        201: {
+          description: "The link, as it is kept",
+          schema: Link,
+          headers: { Location: "Where the link can be read", ...REPLAYED_FIELD },
+        },
+      },
+      problems: [
+        ...BODY_PROBLEMS,
+        ...IDEMPOTENCY_PROBLEMS,
+        "invalid-target",
+        "invalid-alias",
+        "alias-taken",
+        "code-space-exhausted",
+      ],
+    },
+    async handle(request, author) {
+      const key = readIdempotencyKey(request);
+      const { value, bytes } = await readJsonBody(request, SINGLE_BODY_LIMIT);
+      if (key !== null) return createOnce(describeRequest("POST /v1/links", author.owner, key, bytes), author, value);
+      const link = await links.create(judge(value), author);
+      return { status: 201, body: presentLink(link), headers: { Location: `/v1/links/${link.code}` } };
+    },
+  });
+
+  const showLink = call({
+    scope: "links:read",
+    describe: {
+      operationId: "getLink",
+      summary: "Show a link",
+      group: "Links",
+      answers: { 200: { description: "The link", schema: Link } },
+      problems: ["not-found"],
+    },
+    async handle(request, { owner }) {
+      return { status: 200, body: presentLink(await findLink(links, request, owner)) };
+    },
+  });
+
+  const updateLink = call({
+    scope: "links:create",
+    describe: {
+      operationId: "updateLink",
+      summary: "Change title, tags or note of a link",
+      description: "A merge patch: what is absent stays, `null` clears. What a link means never changes.",
+      group: "Links",
+      body: { schema: UpdateLinkRequest, mediaTypes: [...JSON_TYPE, "application/merge-patch+json"] },
+      answers: { 200: { description: "The link as it is now", schema: Link } },
+      problems: [...BODY_PROBLEMS, "not-found", "immutable-field"],
+    },
+    async handle(request, { owner }) {
+      const code = codeOf(request);
+      const body = await readJsonPatch(request, SINGLE_BODY_LIMIT);
+      refuseImmutable(body);
+      const link = await links.update(code, owner, draftChange(validateChange(body)));
+      if (!link) throw linkNotFound();
+      return { status: 200, body: presentLink(link) };
+    },
+  });
+
+  const revokeLink = call({
+    scope: "links:revoke",
+    query: RevokeQuery,
+    describe: {
+      operationId: "revokeLink",
+      summary: "Revoke a link",
+      group: "Revocation",
+      answers: { 200: { description: "The revocation is committed", schema: RevokeResult } },
+      problems: ["not-found"],
+    },
+    async handle(request, author) {
+      const [revoked] = await links.revoke([codeOf(request)], author);
+      if (!revoked || revoked.outcome === "not-found") throw linkNotFound();
+      return { status: 200, body: { ...presentRevocation(revoked), effective: NOT_CONFIRMED } };
+    },
+  });
+
+  const showStatistics = call({
+    scope: "stats:read",
+    describe: {
+      operationId: "getLinkStats",
+      summary: "Show how often a link was followed",
+      group: "Statistics",
+      answers: { 200: { description: "The counts", schema: LinkStats } },
+      problems: ["not-found", "statistics-unavailable"],
+    },
+    async handle(request, { owner }) {
+      const { code } = await findLink(links, request, owner);
+      return { status: 200, body: await statistics.read(code) };
+    },
+  });
+
   return {
-    "/v1/links": {
-      get: listCall(listing, presentLink),
-      post: {
-        scope: "links:create",
-        async handle(request, author) {
-          readQuery(request, []);
-          const key = readIdempotencyKey(request);
-          const { value, bytes } = await readJsonBody(request, SINGLE_BODY_LIMIT);
-          if (key !== null)
-            return createOnce(describeRequest("POST /v1/links", author.owner, key, bytes), author, value);
-          const link = await links.create(judge(value), author);
-          return { status: 201, body: presentLink(link), headers: { Location: `/v1/links/${link.code}` } };
-        },
-      },
-    },
-    "/v1/links/:code": {
-      get: {
-        scope: "links:read",
-        async handle(request, { owner }) {
-          readQuery(request, []);
-          return { status: 200, body: presentLink(await findLink(links, request, owner)) };
-        },
-      },
-      patch: {
-        scope: "links:create",
-        async handle(request, { owner }) {
-          readQuery(request, []);
-          const code = codeOf(request);
-          const body = await readJsonPatch(request, SINGLE_BODY_LIMIT);
-          refuseImmutable(body);
-          const link = await links.update(code, owner, draftChange(validateChange(body)));
-          if (!link) throw linkNotFound();
-          return { status: 200, body: presentLink(link) };
-        },
-      },
-      delete: {
-        scope: "links:revoke",
-        async handle(request, author) {
-          readWait(request);
-          const [revoked] = await links.revoke([codeOf(request)], author);
-          if (!revoked || revoked.outcome === "not-found") throw linkNotFound();
-          return { status: 200, body: { ...presentRevocation(revoked), effective: NOT_CONFIRMED } };
-        },
-      },
-    },
-    "/v1/links/:code/stats": {
-      get: {
-        scope: "stats:read",
-        async handle(request, { owner }) {
-          readQuery(request, []);
-          const { code } = await findLink(links, request, owner);
-          return { status: 200, body: await statistics.read(code) };
-        },
-      },
-    },
+    "/v1/links": { get: listCall(listing, presentLink), post: createLink },
+    "/v1/links/:code": { get: showLink, patch: updateLink, delete: revokeLink },
+    "/v1/links/:code/stats": { get: showStatistics },
   };
 }
 

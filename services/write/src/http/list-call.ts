@@ -1,16 +1,28 @@
-import { type LinkPage, Problem } from "@linkfence/contracts";
-import { decideListing, LIST_PARAMETERS, type ListParameters } from "../domain/list-query.ts";
+import { LinkPage, ListLinksQuery, Problem } from "@linkfence/contracts";
+import { decideListing } from "../domain/list-query.ts";
 import type { LinkListing } from "../store/listing.ts";
+import { type Call, call } from "./call.ts";
 import type { PresentLink } from "./presentation.ts";
-import { readQuery } from "./query.ts";
-import type { Call } from "./routes.ts";
 
 /** The listing of an owner's links, a page at a time. */
 export function listCall(listing: LinkListing, presentLink: PresentLink): Call {
-  return {
+  return call({
     scope: "links:read",
-    async handle(request, { owner }) {
-      const { after = null, ...parameters } = readQuery(request, [...LIST_PARAMETERS, "after"]);
+    query: ListLinksQuery,
+    describe: {
+      operationId: "listLinks",
+      summary: "List your links, newest first",
+      group: "Links",
+      answers: {
+        200: {
+          description: "One page of links",
+          schema: LinkPage,
+          headers: { Link: 'The next page, as a web link with `rel="next"`' },
+        },
+      },
+      problems: ["invalid-cursor"],
+    },
+    async handle(_request, { owner }, { after = null, ...parameters }) {
       const decision = decideListing(parameters);
       if (!decision.ok) throw new Problem("invalid-request", parameterSentence(decision.fault), [decision.fault]);
       const { limit, filter } = decision;
@@ -20,7 +32,7 @@ export function listCall(listing: LinkListing, presentLink: PresentLink): Call {
         ? { status: 200, body }
         : { status: 200, body, headers: { Link: nextLink(parameters, next) } };
     },
-  };
+  });
 }
 
 function parameterSentence({ field, detail }: { field: string; detail: string }): string {
@@ -28,6 +40,8 @@ function parameterSentence({ field, detail }: { field: string; detail: string })
 }
 
 /** A web link (RFC 8288 section 3) relative to this call: nothing that the request says of its host has a part in it. */
-function nextLink(parameters: ListParameters, after: string): string {
-  return `</v1/links?${new URLSearchParams({ ...parameters, after })}>; rel="next"`;
+function nextLink(parameters: Omit<ListLinksQuery, "after">, after: string): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...parameters, after })) query.set(name, String(value));
+  return `</v1/links?${query}>; rel="next"`;
 }

@@ -1,17 +1,7 @@
 import { Problem } from "@linkfence/contracts";
-import type { Express, Request, RequestHandler, Response } from "express";
-import type { Scope } from "../domain/api-key.ts";
-import type { Author } from "../store/link-rows.ts";
+import type { Express, RequestHandler, Response } from "express";
 import type { Authenticator } from "./auth.ts";
-
-/** `text` is JSON that goes out as it is. */
-export type Reply = { status: number; headers?: Record<string, string> } & ({ body: unknown } | { text: string });
-
-/** One call of the API: what its key must allow, and what it does. */
-export type Call = { scope: Scope; handle: (request: Request, author: Author) => Promise<Reply> };
-
-export type Method = "get" | "post" | "patch" | "delete";
-export type Routes = Record<string, Partial<Record<Method, Call>>>;
+import type { Call, Method, Reply, Routes } from "./call.ts";
 
 /** Told about each finished request: the route's own pattern, never the path, which anybody may choose. */
 export type OnRequest = (route: string, statusClass: string) => void;
@@ -54,13 +44,18 @@ function routeOf(response: Response): string {
 
 function answer(call: Call, authenticate: Authenticator): RequestHandler {
   return async (request, response) => {
+    if (call.scope === null) return reply(response, await call.handle(request));
     const author = await authenticate(request.get("authorization"), call.scope);
-    const { status, headers = {}, ...content } = await call.handle(request, author);
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    response.status(status);
-    if ("text" in content) response.type("json").send(content.text);
-    else response.json(content.body);
+    return reply(response, await call.handle(request, author));
   };
+}
+
+async function reply(response: Response, { status, headers = {}, ...content }: Reply): Promise<void> {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.status(status);
+  if ("send" in content) await content.send(response);
+  else if ("text" in content) response.type(content.type ?? "json").send(content.text);
+  else response.json(content.body);
 }
 
 function allowedMethods(methods: readonly string[]): string {
