@@ -15,8 +15,14 @@ GRANT USAGE ON SCHEMA public TO linkfence_write, linkfence_redirect;
 GRANT SELECT, INSERT, UPDATE (title, tags, note) ON link TO linkfence_write;
 GRANT SELECT ON link_tag, cursor_key TO linkfence_write;
 GRANT SELECT ON link_change TO linkfence_write;
-GRANT SELECT, INSERT ON api_key TO linkfence_write;
-GRANT UPDATE (name, revoked_at, last_used_at) ON api_key TO linkfence_write;
+-- It looks keys up, and makes, rotates, revokes and touches them by functions; the first one it puts in itself.
+GRANT SELECT, INSERT (id, owner, name, scopes, secret_hash) ON api_key TO linkfence_write;
+GRANT EXECUTE ON FUNCTION
+  create_api_key(text, bytea, text, text, text[], timestamptz, bigint, text),
+  rotate_api_key(text, text, text, bytea, int, text),
+  revoke_api_key(text, text, text),
+  touch_api_keys(text[])
+  TO linkfence_write;
 -- Its janitor removes the rows of processes that are gone.
 GRANT SELECT, DELETE ON redirect_instance TO linkfence_write;
 GRANT SELECT, INSERT ON settled_epoch TO linkfence_write;

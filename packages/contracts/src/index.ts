@@ -1,5 +1,6 @@
 export * from "./clicks.ts";
 export * from "./code.ts";
+export * from "./key.ts";
 export * from "./link.ts";
 export * from "./problem.ts";
 export * from "./stats.ts";

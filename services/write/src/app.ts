@@ -9,8 +9,11 @@ import type { BodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
 import { createLinkPresenter } from "./http/presentation.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
+import type { KeyUsage } from "./key-usage.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
+import type { KeyListing } from "./store/key-listing.ts";
+import type { KeyManagement } from "./store/key-management.ts";
 import type { KeyedLinkStore } from "./store/keyed-links.ts";
 import type { LinkStore } from "./store/links.ts";
 import type { LinkListing } from "./store/listing.ts";
@@ -20,6 +23,9 @@ export type AppDeps = {
   listing: LinkListing;
   keyedLinks: KeyedLinkStore;
   keys: Pick<KeyStore, "findActive">;
+  keyManagement: KeyManagement;
+  keyListing: KeyListing;
+  keyUsage: Pick<KeyUsage, "note">;
   statistics: Statistics;
   budget: BodyBudget;
   counts: Counts;
@@ -32,15 +38,19 @@ export type AppDeps = {
 };
 
 /** Creates the admin API. It opens nothing and listens nowhere. */
-export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, ...rest }: AppDeps): Express {
+export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, keyUsage, ...rest }: AppDeps): Express {
   const app = express();
   app.disable("x-powered-by").disable("etag").enable("case sensitive routing").set("query parser", "simple");
   app.use(
     countRequests((route, statusClass) => countRequest(counts, route, statusClass)),
     setCommonHeaders,
   );
-  const authenticate = createAuthenticator(keys, (why) => {
-    counts.authFailures[why] += 1;
+  const authenticate = createAuthenticator({
+    keys,
+    onFailure: (why) => {
+      counts.authFailures[why] += 1;
+    },
+    onUse: keyUsage.note,
   });
   const deps = {
     ...rest,

@@ -13,6 +13,20 @@ export function createCounts() {
     /** What became of creations with a key. */
     idempotency: { created: 0, replayed: 0, reused: 0, "in-use": 0 },
     sweeps: { removed: 0, failures: 0 },
+    /** What became of calls that make, rotate or revoke an API key; those refused for its scopes are no part of it. */
+    keys: {
+      created: 0,
+      rotated: 0,
+      revoked: 0,
+      "already-revoked": 0,
+      "not-found": 0,
+      "not-usable": 0,
+      replaced: 0,
+      "too-many-keys": 0,
+      "last-admin-key": 0,
+      unauthorized: 0,
+    },
+    keyUses: { written: 0, dropped: 0, failures: 0 },
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
   };
 }

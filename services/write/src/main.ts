@@ -13,11 +13,14 @@ import { readWriteConfig } from "./config.ts";
 import { createCounts } from "./counts.ts";
 import { generateCode } from "./domain/code.ts";
 import { createBodyBudget } from "./http/body-budget.ts";
+import { createKeyUsage } from "./key-usage.ts";
 import { registerMetrics } from "./metrics.ts";
 import { checkReadiness } from "./readiness.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
 import { createIdempotency } from "./store/idempotency.ts";
+import { createKeyListing } from "./store/key-listing.ts";
+import { createKeyManagement } from "./store/key-management.ts";
 import { createKeyedLinkStore } from "./store/keyed-links.ts";
 import { createLinkStore } from "./store/links.ts";
 import { createLinkListing } from "./store/listing.ts";
@@ -37,6 +40,10 @@ const KEY_WAIT_MS = 1000;
 const KEY_WAITERS_SHARE = 0.25;
 /** Expired answers are out of use at once, so that removing them has time. */
 const SWEEP = { intervalMs: 60_000, batch: 500, maxBatches: 100 };
+/** Written one statement at a time: a thousand keys in use for the first time in five minutes are noted within a second. */
+const KEY_USES = { pauseMs: 1000, maxPending: 1000 };
+/** Nobody waits for it. Longer than its own wait for a lock, short enough to leave its connection to others soon. */
+const TOUCH_TIMEOUT_MS = 500;
 /** Requests end within their database deadlines; the process must be gone before an orchestrator kills it. */
 const DRAIN_MS = 12_000;
 
@@ -72,8 +79,16 @@ await runService(logger, async (onStop) => {
         ? logger.info("statistics can be read again")
         : logger.warn("statistics cannot be read", { error }),
   });
+  const keys = createKeyStore(db);
+  const keyUsage = createKeyUsage({
+    ...KEY_USES,
+    touch: (ids) => keys.touch(ids, TOUCH_TIMEOUT_MS),
+    counts: counts.keyUses,
+    onFailure: (error) => logger.warn("the last use of keys could not be written", { error }),
+  });
+  onStop(() => keyUsage.stop());
   const metrics = createMetrics();
-  registerMetrics(metrics, { counts, statistics, budget, idempotency, db });
+  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, db });
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
   const ops = await listen(opsHandler, opsListen);
@@ -92,7 +107,10 @@ await runService(logger, async (onStop) => {
     listing: createLinkListing(db, counts),
     links: createLinkStore({ db, counts, newCode }),
     keyedLinks: createKeyedLinkStore({ db, idempotency, counts, newCode, shortUrlBase }),
-    keys: createKeyStore(db),
+    keys,
+    keyManagement: createKeyManagement(db, counts),
+    keyListing: createKeyListing(db),
+    keyUsage,
     statistics,
     budget,
     counts,

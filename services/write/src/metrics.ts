@@ -2,6 +2,7 @@ import type { Database } from "@linkfence/db";
 import type { Metrics } from "@linkfence/service-shell";
 import type { Counts } from "./counts.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
+import type { KeyUsage } from "./key-usage.ts";
 import type { Statistics } from "./statistics.ts";
 import type { Idempotency } from "./store/idempotency.ts";
 
@@ -10,11 +11,15 @@ export type Measured = {
   statistics: Statistics;
   budget: BodyBudget;
   idempotency: Idempotency;
+  keyUsage: KeyUsage;
   db: Database;
 };
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
-export function registerMetrics(metrics: Metrics, { counts, statistics, budget, idempotency, db }: Measured): void {
+export function registerMetrics(
+  metrics: Metrics,
+  { counts, statistics, budget, idempotency, keyUsage, db }: Measured,
+): void {
   const { counter, gauge } = metrics;
   counter("linkfence_requests_total", "requests answered", () => requestSamples(counts), ["route", "status"]);
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
@@ -35,7 +40,16 @@ export function registerMetrics(metrics: Metrics, { counts, statistics, budget, 
   );
   counter("linkfence_idempotency_records_removed_total", "expired answers removed", () => counts.sweeps.removed);
   counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
+  registerKeys(metrics, counts, keyUsage);
   registerDatabase(metrics, db);
+}
+
+function registerKeys({ counter, gauge }: Metrics, counts: Counts, keyUsage: KeyUsage): void {
+  counter("linkfence_keys_total", "API keys that were to be made, rotated or revoked", () => counts.keys, "outcome");
+  counter("linkfence_key_uses_written_total", "last uses of keys written", () => counts.keyUses.written);
+  counter("linkfence_key_uses_dropped_total", "last uses not noted for want of room", () => counts.keyUses.dropped);
+  counter("linkfence_key_use_failures_total", "statements that wrote no last use", () => counts.keyUses.failures);
+  gauge("linkfence_key_uses_pending", "keys whose last use is to be written", keyUsage.pending);
 }
 
 function registerDatabase({ counter, gauge }: Metrics, db: Database): void {

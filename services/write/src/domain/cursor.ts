@@ -8,6 +8,9 @@ export type Position = { createdAt: string; code: string };
 /** Whose links are listed, and which of them. */
 export type Listing = { owner: string; filter: ListFilter };
 
+/** A listing of API keys: whose they are. A position in it has a key's id where that of a link has its code. */
+export type KeyListing = { keysOf: string };
+
 /** A cursor taken apart, and not believed yet. */
 export type UnverifiedCursor = { keyId: number; position: Position; signature: string };
 
@@ -29,7 +32,9 @@ export function parseCursor(text: string): UnverifiedCursor | undefined {
 }
 
 /** What is signed. As JSON no two different listings or positions have the same text. */
-export function signedText(keyId: number, { createdAt, code }: Position, { owner, filter }: Listing): string {
+export function signedText(keyId: number, { createdAt, code }: Position, listing: Listing | KeyListing): string {
+  if ("keysOf" in listing) return JSON.stringify(["keys", keyId, createdAt, code, listing.keysOf]);
+  const { owner, filter } = listing;
   const { state, tag, createdAfter, createdBefore } = filter;
   return JSON.stringify(["listing", keyId, createdAt, code, owner, state, tag, createdAfter, createdBefore]);
 }

@@ -15,7 +15,8 @@ export type ListParameters = Omit<ListLinksQuery, "after">;
 
 export type ListDecision = { ok: true; limit: number; filter: ListFilter } | { ok: false; fault: FieldFault };
 
-const DEFAULT_LIMIT = 20;
+/** Of a page that does not say how many. */
+export const DEFAULT_LIMIT = 20;
 /** PostgreSQL has no year 0. */
 const EARLIEST_MS = Date.parse("0001-01-01T00:00:00Z");
 

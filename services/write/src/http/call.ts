@@ -1,10 +1,9 @@
 // What a call of the API is: the code that serves it, beside everything that the OpenAPI document says of it. The schemas
 // are those by which requests are validated, so that the two cannot differ.
-import type { ProblemCode } from "@linkfence/contracts";
+import type { ProblemCode, Scope } from "@linkfence/contracts";
 import type { Request, Response } from "express";
 import { type Static, type TObject, type TSchema, Type } from "typebox";
-import type { Scope } from "../domain/api-key.ts";
-import type { Author } from "../store/link-rows.ts";
+import type { Caller } from "./auth.ts";
 import { createQueryReader } from "./query.ts";
 
 /** What goes out: `body` as JSON; `text` as it is, JSON unless `type` says otherwise; or what `send` writes itself. */
@@ -36,7 +35,8 @@ export type Description = {
   /** The group under which the call is shown. */
   group: string;
   fields?: Readonly<Record<string, RequestField>>;
-  body?: { schema: TSchema; mediaTypes: readonly string[] };
+  /** `optional`: the call may also come without one. */
+  body?: { schema: TSchema; mediaTypes: readonly string[]; optional?: true };
   answers: Readonly<Record<number, Answer>>;
   /** What it refuses beside what every call refuses. */
   problems: readonly ProblemCode[];
@@ -44,7 +44,7 @@ export type Description = {
 
 /** One call of the API: what its key must allow (null: anybody may call), what it takes, says of itself, and does. */
 export type Call = { query: TObject; describe: Description } & (
-  | { scope: Scope; handle: (request: Request, author: Author) => Promise<Reply> }
+  | { scope: Scope; handle: (request: Request, author: Caller) => Promise<Reply> }
   | { scope: null; handle: (request: Request) => Promise<Reply> }
 );
 
@@ -59,7 +59,7 @@ type Definition<Q extends TObject> = {
   /** Parameters of the query; none where it is absent. */
   query?: Q;
   describe: Description;
-  handle: (request: Request, author: Author, query: Static<Q>) => Promise<Reply>;
+  handle: (request: Request, author: Caller, query: Static<Q>) => Promise<Reply>;
 };
 
 /** Defines a call for those who have a key. Its handler gets the query parameters as the schema lets them pass. */

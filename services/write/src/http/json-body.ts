@@ -18,6 +18,12 @@ export async function readJsonObject(request: Request, limit: number): Promise<o
   return (await readJsonBody(request, limit)).value;
 }
 
+/** The same for a call that may come without a body, which is as good as one without fields. */
+export async function readOptionalJsonObject(request: Request, limit: number): Promise<object> {
+  const isAbsent = Number(request.get("content-length") ?? 0) === 0 && request.get("transfer-encoding") === undefined;
+  return isAbsent ? {} : readJsonObject(request, limit);
+}
+
 /** The same, with the bytes as they came. */
 export async function readJsonBody(request: Request, limit: number): Promise<{ value: object; bytes: Uint8Array }> {
   if (!isJsonInUtf8(request.get("content-type")))

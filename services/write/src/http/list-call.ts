@@ -2,6 +2,7 @@ import { LinkPage, ListLinksQuery, Problem } from "@linkfence/contracts";
 import { decideListing } from "../domain/list-query.ts";
 import type { LinkListing } from "../store/listing.ts";
 import { type Call, call } from "./call.ts";
+import { PAGE_FIELDS, replyWithPage } from "./page-reply.ts";
 import type { PresentLink } from "./presentation.ts";
 
 /** The listing of an owner's links, a page at a time. */
@@ -17,7 +18,7 @@ export function listCall(listing: LinkListing, presentLink: PresentLink): Call {
         200: {
           description: "One page of links",
           schema: LinkPage,
-          headers: { Link: 'The next page, as a web link with `rel="next"`' },
+          headers: PAGE_FIELDS,
         },
       },
       problems: ["invalid-cursor"],
@@ -28,20 +29,11 @@ export function listCall(listing: LinkListing, presentLink: PresentLink): Call {
       const { limit, filter } = decision;
       const { items, next } = await listing.list({ owner, filter, limit, after });
       const body: LinkPage = { items: items.map(presentLink), next };
-      return next === null
-        ? { status: 200, body }
-        : { status: 200, body, headers: { Link: nextLink(parameters, next) } };
+      return replyWithPage("/v1/links", parameters, body);
     },
   });
 }
 
 function parameterSentence({ field, detail }: { field: string; detail: string }): string {
   return `the query parameter ${field} ${detail}`;
-}
-
-/** A web link (RFC 8288 section 3) relative to this call: nothing that the request says of its host has a part in it. */
-function nextLink(parameters: Omit<ListLinksQuery, "after">, after: string): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...parameters, after })) query.set(name, String(value));
-  return `</v1/links?${query}>; rel="next"`;
 }

@@ -1,10 +1,12 @@
 import type { Database, TransactionSql } from "@linkfence/db";
 
-/** A key that can still be used. */
-export type ActiveKey = { id: string; owner: string; scopes: string[]; secretHash: Uint8Array };
+type StoredKey = { id: string; owner: string; scopes: string[]; secretHash: Uint8Array };
+
+/** A key that can still be used, and whether its last use is to be written again. */
+export type ActiveKey = StoredKey & { useIsDue: boolean };
 
 /** What is stored of a new key; `secretHash` has 32 bytes. */
-export type NewKey = ActiveKey & { name: string };
+export type NewKey = StoredKey & { name: string };
 
 /** Held while the first key is made, so that of several starters one makes it and the others find it. */
 const FIRST_KEY_LOCK = 7106917;
@@ -17,7 +19,9 @@ export function createKeyStore(db: Database) {
   async function findActive(id: string): Promise<ActiveKey | undefined> {
     const [key] = await db.read(
       (sql) => sql<ActiveKey[]>`
-        SELECT id, owner, scopes, secret_hash AS "secretHash" FROM api_key
+        SELECT id, owner, scopes, secret_hash AS "secretHash",
+               coalesce(last_used_at < clock_timestamp() - interval '5 minutes', true) AS "useIsDue"
+          FROM api_key
          WHERE id = ${id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
     );
     return key;
@@ -41,7 +45,16 @@ export function createKeyStore(db: Database) {
     });
   }
 
-  return { findActive, addAdminKey };
+  /** Writes that keys were used just now, of each once in five minutes. Returns how many were due. */
+  async function touch(ids: string[], timeoutMs: number): Promise<number> {
+    const [row] = await db.run(
+      (sql) => sql<{ touched: number }[]>`SELECT touch_api_keys(${ids}::text[]) AS touched`,
+      timeoutMs,
+    );
+    return row?.touched ?? 0;
+  }
+
+  return { findActive, addAdminKey, touch };
 }
 
 async function hasAdminKey(sql: TransactionSql): Promise<boolean> {

@@ -1,15 +1,22 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Problem } from "@linkfence/contracts";
 import type { Database } from "@linkfence/db";
-import { formatCursor, type Listing, type Position, parseCursor, signedText } from "../domain/cursor.ts";
+import {
+  formatCursor,
+  type KeyListing,
+  type Listing,
+  type Position,
+  parseCursor,
+  signedText,
+} from "../domain/cursor.ts";
 
 /** More than a rotation needs; older ones no longer verify. */
 const KEYS_READ = 10;
 
 export type Cursors = {
-  issue(position: Position, listing: Listing): string;
+  issue(position: Position, listing: Listing | KeyListing): string;
   /** Where the page starts. Throws a Problem `invalid-cursor` for everything that `issue` did not make for this listing. */
-  read(text: string, listing: Listing): Position;
+  read(text: string, listing: Listing | KeyListing): Position;
 };
 
 type CursorKey = { id: number; secret: Uint8Array };
@@ -39,7 +46,13 @@ export async function readCursors(db: Database): Promise<Cursors> {
   };
 }
 
-function sign({ id, secret }: CursorKey, position: Position, listing: Listing): string {
+/** One page of rows that were read newest first, one more than it holds where there is one; `end` is null at the last. */
+export function cutPage<T>(rows: readonly T[], limit: number): { items: T[]; end: T | null } {
+  const items = rows.slice(0, limit);
+  return { items, end: rows.length > limit ? (items.at(-1) ?? null) : null };
+}
+
+function sign({ id, secret }: CursorKey, position: Position, listing: Listing | KeyListing): string {
   return createHmac("sha256", secret)
     .update(signedText(id, position, listing), "utf8")
     .digest("base64url");

@@ -41,6 +41,14 @@ export function insertLink(sql: Sql, { code, kind, draft }: LinkRow, author: Aut
            ${draft.note}, ${expiryValue(sql, draft.expiry)}, ${author.keyId}`;
 }
 
+/** An expiry as a point in time and a life in seconds, one of which is null at least. */
+export function expiryValues(expiry: Expiry): { at: string | null; seconds: number | null } {
+  return {
+    at: expiry.kind === "at" ? expiry.time : null,
+    seconds: expiry.kind === "after" ? expiry.seconds : null,
+  };
+}
+
 /** A life in seconds begins at the transaction's own time, which is also `created_at`. */
 function expiryValue(sql: Sql, expiry: Expiry) {
   if (expiry.kind === "after") return sql`now() + make_interval(secs => ${expiry.seconds}::int8)`;
@@ -62,8 +70,8 @@ export function insertLinks(sql: TransactionSql, rows: readonly LinkRow[], autho
       title,
       tags,
       note,
-      lifetime: expiry.kind === "after" ? expiry.seconds : null,
-      expires_at: expiry.kind === "at" ? expiry.time : null,
+      lifetime: expiryValues(expiry).seconds,
+      expires_at: expiryValues(expiry).at,
     })),
   );
   return sql<StoredLink[]>`

@@ -1,7 +1,7 @@
 import type { Database } from "@linkfence/db";
 import type { Counts } from "../counts.ts";
 import type { Listing, Position } from "../domain/cursor.ts";
-import { readCursors } from "./cursors.ts";
+import { cutPage, readCursors } from "./cursors.ts";
 import type { StoredLink } from "./link-rows.ts";
 import { type PageRow, selectPage } from "./page-rows.ts";
 
@@ -26,10 +26,10 @@ export function createLinkListing(db: Database, counts: Pick<Counts, "listingsCu
     const start = after === null ? null : cursors.read(after, listing);
     const rows = await db.read((sql) => sql<PageRow[]>`${selectPage(sql, { ...listing, limit, after: start })}`);
     const links = rows.flatMap(({ edgeAt: _at, edgeCode: _code, ...link }) => (isLink(link) ? [link] : []));
-    const items = links.slice(0, limit);
+    const { items, end: last } = cutPage(links, limit);
     const edge = edgeOf(rows);
     if (edge) counts.listingsCut += 1;
-    const end = links.length > limit ? (items.at(-1) ?? null) : edge;
+    const end = last ?? edge;
     return { items, next: end && cursors.issue({ createdAt: end.createdAt, code: end.code }, listing) };
   }
 

@@ -57,11 +57,17 @@ function inState(sql: Sql, query: PageQuery, state: ListState): Fragment {
  */
 function withinTimes(sql: Sql, { after, filter: { createdAfter, createdBefore } }: PageQuery): Fragment {
   const start = after
-    ? sql`AND (created_at, code COLLATE "C") < (${after.createdAt}::text::timestamptz, ${after.code}::text COLLATE "C")`
+    ? sql`AND ${isBehind(sql, after, "code")}`
     : createdBefore === null
       ? sql``
       : sql`AND created_at < ${createdBefore}::text::timestamptz`;
   return createdAfter === null ? start : sql`${start} AND created_at > ${createdAfter}::text::timestamptz`;
+}
+
+/** What comes after a position, where the newest is first; `place` is the column that parts equal times. */
+export function isBehind(sql: Sql, { createdAt, code }: Position, place: string): Fragment {
+  return sql`
+    (created_at, ${sql(place)} COLLATE "C") < (${createdAt}::text::timestamptz, ${code}::text COLLATE "C")`;
 }
 
 function bothStates(sql: Sql, query: PageQuery, most: number): Fragment {
