@@ -46,6 +46,8 @@ export async function startBrowser() {
 
   return {
     version: () => context.browser()?.version() ?? "unknown",
+    /** The tab as it is now, for a look at what it shows. */
+    tab: (): Page => page,
     /** Visits an address as if it had been typed. */
     type: (url: string) => arrive(() => page.goto(url)),
     /** Clicks on the only link of the page that is shown. */

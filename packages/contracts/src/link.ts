@@ -101,7 +101,7 @@ export type CreateBatchRequest = Static<typeof CreateBatchRequest>;
 
 /** The same for readers: what each item should be. An item that is something else is refused in its place. */
 export const CreateBatchDocument = Type.Object(
-  { links: Type.Array(CreateLinkRequest, { minItems: 1, maxItems: BATCH_LIMIT }) },
+  { links: Type.Array(CreateLinkRequest, { minItems: 1, maxItems: BATCH_LIMIT, "x-judged-one-by-one": true }) },
   { additionalProperties: false },
 );
 

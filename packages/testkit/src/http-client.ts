@@ -1,4 +1,5 @@
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
+import { sharedContractCheck } from "./contract-check.ts";
 
 export type HttpAnswer = { status: number; headers: IncomingHttpHeaders; body: string };
 export type HttpRequest = { method?: string; headers?: Record<string, string>; body?: string; timeoutMs?: number };
@@ -34,13 +35,20 @@ export function createHttpClient(connections = 16) {
   return { send, close: () => agent.destroy() };
 }
 
-/** Calls the admin API: sends JSON with a key, and reads the JSON of the answer. */
+/** Sends anything to the admin API. Rejects when the answer is not what the OpenAPI document says. */
+export async function sendChecked(http: HttpClient, base: string, path: string, options: HttpRequest = {}) {
+  const answer = await http.send(base, path, options);
+  sharedContractCheck().check(options.method ?? "GET", path, answer);
+  return answer;
+}
+
+/** Calls the admin API: sends JSON with a key, and reads the JSON of the answer, which is checked as `sendChecked` says. */
 export function createApiClient(http: HttpClient, base: string, key: string) {
   return async <T>(method: string, path: string, body?: unknown): Promise<{ status: number; json: T }> => {
     const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await http.send(base, path, { method, headers, ...text });
-    return { status: answer.status, json: JSON.parse(answer.body) as T };
+    const answer = await sendChecked(http, base, path, { method, headers, ...text });
+    return { status: answer.status, json: (answer.body === "" ? {} : JSON.parse(answer.body)) as T };
   };
 }
 

@@ -1,3 +1,4 @@
+export { type CheckedDocument, type ContractCheck, createContractCheck, readDocument } from "./contract-check.ts";
 export { createTestDatabase, databaseUrl, type TestDatabase, terminateConnections, testServerUrl } from "./database.ts";
 export { type FaultMode, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 export { findFreePorts } from "./free-ports.ts";
@@ -8,6 +9,7 @@ export {
   type HttpClient,
   type HttpRequest,
   mapConcurrently,
+  sendChecked,
 } from "./http-client.ts";
 export { type Pooler, type PoolerMode, startPooler } from "./pooler.ts";
 export {

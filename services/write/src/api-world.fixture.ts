@@ -5,6 +5,7 @@ import {
   createTestDatabase,
   type HttpRequest,
   makeAdminKey,
+  sendChecked,
   startService,
   waitUntilReady,
 } from "@linkfence/testkit";
@@ -38,7 +39,7 @@ export async function startApiWorld(env: Record<string, string> = {}) {
     write,
     api,
     create: (body: Body) => api("POST", "/v1/links", body),
-    raw: (path: string, options: HttpRequest) => http.send(write.url, path, options),
+    raw: (path: string, options: HttpRequest) => sendChecked(http, write.url, path, options),
     authorized: (headers: Record<string, string> = {}) => ({ Authorization: `Bearer ${adminKey}`, ...headers }),
     async rowsOf(code: string) {
       const rows = await database.sql<{ target: string }[]>`SELECT target FROM link WHERE code = ${code}`;

@@ -40,7 +40,12 @@ export type AppDeps = {
 /** Creates the admin API. It opens nothing and listens nowhere. */
 export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, keyUsage, ...rest }: AppDeps): Express {
   const app = express();
-  app.disable("x-powered-by").disable("etag").enable("case sensitive routing").set("query parser", "simple");
+  app
+    .disable("x-powered-by")
+    .disable("etag")
+    .enable("case sensitive routing")
+    .enable("strict routing")
+    .set("query parser", "simple");
   app.use(
     countRequests((route, statusClass) => countRequest(counts, route, statusClass)),
     setCommonHeaders,

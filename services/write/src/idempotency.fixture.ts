@@ -1,5 +1,5 @@
 // A creation with a key, for the tests: what is sent to the byte, and what of the answer counts.
-import type { HttpClient } from "@linkfence/testkit";
+import { type HttpClient, sendChecked } from "@linkfence/testkit";
 
 export const SINGLE = "/v1/links";
 export const BATCH = "/v1/links:batch";
@@ -26,7 +26,7 @@ export function createKeyedPost(http: HttpClient, url: string, apiKey: string) {
       "Content-Type": "application/json",
       ...(key === null ? {} : { "Idempotency-Key": key }),
     };
-    const answer = await http.send(url, path, { method: "POST", headers, body });
+    const answer = await sendChecked(http, url, path, { method: "POST", headers, body });
     return {
       status: answer.status,
       location: answer.headers.location,

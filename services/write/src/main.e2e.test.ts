@@ -1,9 +1,11 @@
 // Start and stop of the process.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import {
+  createHttpClient,
   createTestDatabase,
   type FaultProxy,
   makeAdminKey,
+  sendChecked,
   spawnProcess,
   startFaultProxy,
   startService,
@@ -57,17 +59,19 @@ describe("a start", () => {
     const key = await makeAdminKey(database.url);
     proxy.set("refuse");
     const write = await startService("write", { DATABASE_URL: proxy.through(database.url) });
+    const http = createHttpClient();
     const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
     const create = () =>
-      fetch(`${write.url}/v1/links`, { method: "POST", headers, body: '{"target":"https://example.com/"}' });
+      sendChecked(http, write.url, "/v1/links", { method: "POST", headers, body: '{"target":"https://example.com/"}' });
     expect((await fetch(`${write.opsUrl}/livez`)).status).toBe(200);
     expect((await fetch(`${write.opsUrl}/readyz`)).status).toBe(503);
     const refused = await create();
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, expect.any(String)]);
-    expect(await refused.json()).toMatchObject({ code: "unavailable" });
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([503, expect.any(String)]);
+    expect(JSON.parse(refused.body)).toMatchObject({ code: "unavailable" });
     proxy.set("pass");
     await waitUntilReady(write);
     expect((await create()).status).toBe(201);
+    http.close();
     expect(await write.stop()).toEqual({ code: 0, signal: null });
   });
 });

@@ -1,3 +1,4 @@
+import { documentRoutes } from "../openapi/document-routes.ts";
 import { type BatchRouteDeps, batchRoutes } from "./batch-routes.ts";
 import type { Routes } from "./call.ts";
 import { type KeyRouteDeps, keyRoutes } from "./keys-routes.ts";
@@ -7,7 +8,13 @@ export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps & KeyRouteDeps;
 
 /** Every call of the admin API. Nothing of `deps` is used before a request comes. */
 export function apiRoutes(deps: ApiRouteDeps): Routes {
-  return { ...linkRoutes(deps), ...batchRoutes(deps), ...keyRoutes(deps) };
+  const routes: Routes = {
+    ...linkRoutes(deps),
+    ...batchRoutes(deps),
+    ...keyRoutes(deps),
+    ...documentRoutes(() => routes),
+  };
+  return routes;
 }
 
 /** The same, to look at what the calls say of themselves. Their handlers must not be called. */

@@ -18,9 +18,14 @@ export type Answer = {
   description: string;
   schema?: TSchema;
   mediaType?: string;
+  /** Other forms of the same answer, for who asks for them, by their media type. */
+  others?: Readonly<Record<string, TSchema>>;
   /** Header fields beside those of every answer, and what each says. */
-  headers?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string | AnswerField>>;
 };
+
+/** A header field that this answer never lacks. */
+export type AnswerField = { description: string; always: true };
 
 /** A header field of a request. */
 export type RequestField = { description: string; schema: TSchema };
@@ -70,5 +75,21 @@ export function call<Q extends TObject>({ scope, query, describe, handle }: Defi
     query: query ?? NO_PARAMETERS,
     describe,
     handle: async (request, author) => handle(request, author, readQuery(request) as Static<Q>),
+  };
+}
+
+type OpenDefinition = { describe: Description; handle: (request: Request) => Promise<Reply> };
+
+/** Defines a call that needs no key. It has no query parameters. */
+export function openCall({ describe, handle }: OpenDefinition): Call {
+  const readQuery = createQueryReader(NO_PARAMETERS);
+  return {
+    scope: null,
+    query: NO_PARAMETERS,
+    describe,
+    async handle(request) {
+      readQuery(request);
+      return handle(request);
+    },
   };
 }

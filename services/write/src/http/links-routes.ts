@@ -76,7 +76,7 @@ export function linkRoutes({ links, keyedLinks, listing, statistics, presentLink
         201: {
           description: "The link, as it is kept",
           schema: Link,
-          headers: { Location: "Where the link can be read", ...REPLAYED_FIELD },
+          headers: { Location: { description: "Where the link can be read", always: true }, ...REPLAYED_FIELD },
         },
       },
       problems: [

@@ -1,0 +1,96 @@
+// What each code of a problem means, for people. A code without its text does not compile.
+import type { ProblemCode } from "./problem.ts";
+
+/** Both are whole sentences: what the service found, and what the caller can do about it. */
+export type ProblemText = { meaning: string; remedy: string };
+
+export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
+  "invalid-request": {
+    meaning: "A parameter, a header field or the body does not have the shape that the call takes.",
+    remedy: "Mend what `errors` names; the same request will be refused again.",
+  },
+  unauthorized: {
+    meaning: "The key is missing, malformed, unknown, expired or revoked.",
+    remedy: "Send a key that is in use as `Authorization: Bearer <key>`.",
+  },
+  "insufficient-scope": {
+    meaning: "The key does not have the scope that the call needs.",
+    remedy: "Use a key with that scope, or with `admin`.",
+  },
+  "invalid-cursor": {
+    meaning: "The cursor is not one that this listing handed out for this owner and these filters.",
+    remedy: "Begin without a cursor, or pass on `next` of the page before unchanged and with the same filters.",
+  },
+  "not-found": {
+    meaning: "There is no such thing, or it belongs to somebody else.",
+    remedy: "Check the path and whose key was used.",
+  },
+  "method-not-allowed": {
+    meaning: "The path exists, but not with this method.",
+    remedy: "Use one of the methods that `Allow` names.",
+  },
+  "alias-taken": {
+    meaning: "A link with this alias exists already, or existed: codes are never given out twice.",
+    remedy: "Choose another alias, or none.",
+  },
+  "too-many-keys": {
+    meaning: "The owner has as many usable keys as there may be.",
+    remedy: "Revoke one that is not needed.",
+  },
+  "last-admin-key": {
+    meaning: "It is the last usable admin key, and without it nobody could manage the installation.",
+    remedy: "Make another admin key first.",
+  },
+  "key-not-usable": {
+    meaning: "The key is revoked, expired, or replaced already, so it can have no successor.",
+    remedy: "Rotate the successor that `replacedBy` names, or make a new key.",
+  },
+  "idempotency-key-in-use": {
+    meaning: "Another request with the same key is being worked on at this moment.",
+    remedy: "Repeat the same request after `Retry-After`; it will be answered as the other one.",
+  },
+  "idempotency-key-reused": {
+    meaning: "The key belongs to an earlier request with another body.",
+    remedy: "Use a new key for a new request, and repeat one byte for byte.",
+  },
+  "payload-too-large": {
+    meaning: "The body is larger than the call takes.",
+    remedy: "Send less in one request.",
+  },
+  "unsupported-media-type": {
+    meaning: "The body is not in a form that the call takes.",
+    remedy: "Send it uncompressed, in UTF-8, and with one of the media types that the call names.",
+  },
+  "invalid-target": {
+    meaning: "The target is not an address that links may lead to, or is written in a way that can be misread.",
+    remedy: "Mend what `errors` names.",
+  },
+  "invalid-alias": {
+    meaning: "The alias has a character or a length that codes cannot have, or is reserved.",
+    remedy: "Choose another alias, or none.",
+  },
+  "immutable-field": {
+    meaning: "The field can never be changed: what a link means is settled when it is made.",
+    remedy: "Revoke the link and create another one.",
+  },
+  "code-space-exhausted": {
+    meaning: "Every random code that was drawn was taken.",
+    remedy: "Ask for longer codes, or try again.",
+  },
+  overloaded: {
+    meaning: "Too many requests are under way; nothing was done.",
+    remedy: "Try again after `Retry-After`, with growing pauses.",
+  },
+  unavailable: {
+    meaning: "The database did not answer, or was busy; `detail` says whether a change may have taken effect.",
+    remedy: "Try again after `Retry-After`; repeat a creation with its `Idempotency-Key`.",
+  },
+  "statistics-unavailable": {
+    meaning: "The statistics cannot be read at the moment; links and redirects are not affected.",
+    remedy: "Try again after `Retry-After`.",
+  },
+  internal: {
+    meaning: "The service has a fault; its log says more.",
+    remedy: "Report it. Trying again may help, and is safe for everything but a creation without `Idempotency-Key`.",
+  },
+};
