@@ -4,8 +4,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symli
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import { type Mutation, mutations } from "../tests/evidence/mutations.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { replaceMarked } from "./marked-part.ts";
 
 const HELP = `Takes one safety rule after the other out of a copy of the product, and runs the experiments that must notice.
@@ -18,7 +19,6 @@ Usage: pnpm mutate [name ...] [--write]
 
 Exit status: 0 each was noticed, 1 one was not, 64 wrong arguments.
 `;
-const EX_USAGE = 64;
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const REPORT = join(ROOT, "tests/evidence/README.md");
 /** A build takes some ten seconds, a handful of experiments a minute or two. */
@@ -120,34 +120,26 @@ function writeReport(outcomes: readonly Outcome[]): void {
   writeFileSync(REPORT, replaceMarked(readFileSync(REPORT, "utf8"), "mutations", [...head, ...rows].join("\n")));
 }
 
-function readArguments() {
-  try {
-    const options = { write: { type: "boolean" }, list: { type: "boolean" }, help: { type: "boolean" } } as const;
-    const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    const unknown = positionals.filter((name) => !mutations.some((mutation) => mutation.name === name));
-    if (unknown.length > 0) return `no mutation ${unknown.join(", ")}: --list says which there are`;
-    if (values.write && positionals.length > 0) return "--write needs all of the mutations: name none";
-    const wanted = mutations.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-    return { ...values, wanted };
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+function decideMutations(names: readonly string[], write: boolean): readonly Mutation[] {
+  const unknown = names.filter((name) => !mutations.some((mutation) => mutation.name === name));
+  if (unknown.length > 0) throw new UsageError(`no mutation ${unknown.join(", ")}: --list says which there are`);
+  if (write && names.length > 0) throw new UsageError("--write needs all of the mutations: name none");
+  return mutations.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
-async function main(): Promise<number> {
-  const wish = readArguments();
-  if (typeof wish === "string") {
-    process.stderr.write(`${wish}\n\n${HELP}`);
-    return EX_USAGE;
-  }
-  if (wish.help) process.stdout.write(HELP);
-  else if (wish.list) for (const { name, change } of mutations) process.stdout.write(`${name} :: ${change}\n`);
-  if (wish.help || wish.list) return 0;
-  const outcomes = await tryAll(wish.wanted);
-  const noticed = outcomes.filter(({ red }) => red.length > 0).length;
-  if (wish.write) writeReport(outcomes);
-  process.stdout.write(`${noticed} passed, ${outcomes.length - noticed} failed\n`);
-  return noticed === outcomes.length ? 0 : 1;
-}
-
-process.exitCode = await main();
+await runCommand({
+  help: HELP,
+  options: { write: { type: "boolean", default: false }, list: { type: "boolean", default: false } },
+  async run({ write, list }, names) {
+    const wanted = decideMutations(names, write);
+    if (list) {
+      for (const { name, change } of wanted) process.stdout.write(`${name} :: ${change}\n`);
+      return 0;
+    }
+    const outcomes = await tryAll(wanted);
+    const noticed = outcomes.filter(({ red }) => red.length > 0).length;
+    if (write) writeReport(outcomes);
+    process.stdout.write(`${noticed} passed, ${outcomes.length - noticed} failed\n`);
+    return noticed === outcomes.length ? 0 : 1;
+  },
+});
