@@ -21,8 +21,12 @@ export type Command<O extends Options> = {
   run: (values: Values<O>, names: readonly string[]) => Promise<number>;
 };
 
-/** Runs a command on the arguments of this process, and sets its exit status. */
+/**
+ * Runs a command on the arguments of this process, and sets its exit status. Where nobody reads its output any more, or
+ * there is no room for it, the command is ended as by SIGTERM, so that it puts its things away as then.
+ */
 export async function runCommand<const O extends Options>({ help, options, run }: Command<O>) {
+  process.stdout.on("error", endForWantOfOutput);
   try {
     if (process.argv.slice(2).includes("--help")) {
       process.stdout.write(help);
@@ -35,6 +39,15 @@ export async function runCommand<const O extends Options>({ help, options, run }
     process.stderr.write(`${error.message}\n\n${help}`);
     process.exitCode = EX_USAGE;
   }
+}
+
+let ending = false;
+
+function endForWantOfOutput(error: Error): void {
+  if (ending) return;
+  ending = true;
+  process.stderr.write(`ended, as the output cannot be written: ${error.message}\n`);
+  process.kill(process.pid, "SIGTERM");
 }
 
 function readArguments<const O extends Options>(options: O) {

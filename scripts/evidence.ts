@@ -57,6 +57,8 @@ async function runAll({ ids, times, file }: Wish, print: (line: string) => void)
     void server.stop().finally(() => process.exit(128 + constants.signals[signal]));
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, breakOff);
+  // Also where an error that nobody caught ends this process: the server has a guard of its own, services have none.
+  process.once("exit", killStartedProcesses);
   const results: CaseResult[] = [];
   try {
     for (let run = 1; run <= times; run += 1) {

@@ -1,7 +1,7 @@
 // Takes one rule after the other out of a copy of the product, and sees which experiments notice.
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -64,9 +64,25 @@ function apply(copy: string, { name, edits }: Mutation): () => void {
 }
 
 const run = promisify(execFile);
+/** What runs in the copy at the moment. */
+const running = new Set<ChildProcess>();
 
 async function build(copy: string): Promise<void> {
-  await run("npm", ["run", "--silent", "build"], { cwd: copy, timeout: STEP_TIMEOUT_MS });
+  const building = run("npm", ["run", "--silent", "build"], { cwd: copy, timeout: STEP_TIMEOUT_MS });
+  running.add(building.child);
+  await building.finally(() => running.delete(building.child));
+}
+
+let brokenOffBy: NodeJS.Signals | undefined;
+
+/** A run that is broken off ends what runs in the copy, and comes to its end as if that had failed. */
+function breakOffOnSignal(): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => {
+      brokenOffBy = signal;
+      for (const child of running) child.kill(signal);
+    });
+  }
 }
 
 /** Runs experiments in the copy, and returns the ids of those that failed. */
@@ -77,6 +93,8 @@ async function failing(copy: string, cases: readonly string[]): Promise<string[]
     stdio: ["ignore", "pipe", "ignore"],
     timeout: STEP_TIMEOUT_MS,
   });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   let output = "";
   for await (const chunk of child.stdout) {
     output += String(chunk);
@@ -89,6 +107,7 @@ async function failing(copy: string, cases: readonly string[]): Promise<string[]
 
 async function tryAll(wanted: readonly Mutation[]): Promise<Outcome[]> {
   const copy = copyProject();
+  breakOffOnSignal();
   const outcomes: Outcome[] = [];
   try {
     await build(copy);
@@ -97,6 +116,7 @@ async function tryAll(wanted: readonly Mutation[]): Promise<Outcome[]> {
     if (broken.length > 0) throw new Error(`red before anything was taken out: ${broken.join(", ")}`);
     process.stdout.write(`unchanged: ${all.join(", ")} hold\n`);
     for (const mutation of wanted) {
+      if (brokenOffBy) break;
       const undo = apply(copy, mutation);
       await build(copy);
       const red = await failing(copy, mutation.cases);
@@ -106,6 +126,8 @@ async function tryAll(wanted: readonly Mutation[]): Promise<Outcome[]> {
         `${red.length > 0 ? "ok  " : "FAIL"} ${mutation.name}: ${red.join(", ") || "nobody noticed"}\n`,
       );
     }
+  } catch (error) {
+    if (!brokenOffBy) throw error;
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
@@ -137,6 +159,7 @@ await runCommand({
       return 0;
     }
     const outcomes = await tryAll(wanted);
+    if (brokenOffBy) return 128 + constants.signals[brokenOffBy];
     const noticed = outcomes.filter(({ red }) => red.length > 0).length;
     if (write) writeReport(outcomes);
     process.stdout.write(`${noticed} passed, ${outcomes.length - noticed} failed\n`);
