@@ -2,13 +2,13 @@
 import { writeFile } from "node:fs/promises";
 import { createTestDatabase } from "@linkfence/testkit";
 import { startTestServer } from "../tests/setup/test-server.mjs";
+import { runCommand, UsageError } from "./command.ts";
 import { describeSchema } from "./schema-dump.ts";
 
 const HELP = `Writes packages/db/schema/*.txt anew, from a database that the migrations made.
 
 Usage: pnpm dump-schema
 `;
-const EX_USAGE = 64;
 
 async function dump(): Promise<void> {
   const server = await startTestServer({});
@@ -24,12 +24,12 @@ async function dump(): Promise<void> {
   }
 }
 
-const [argument] = process.argv.slice(2);
-if (argument === undefined) {
-  await dump();
-} else if (argument === "--help") {
-  process.stdout.write(HELP);
-} else {
-  process.stderr.write(`unknown argument ${argument}\n\n${HELP}`);
-  process.exitCode = EX_USAGE;
-}
+await runCommand({
+  help: HELP,
+  options: {},
+  async run(_values, [name]) {
+    if (name !== undefined) throw new UsageError(`unknown argument ${name}`);
+    await dump();
+    return 0;
+  },
+});

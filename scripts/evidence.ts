@@ -1,11 +1,11 @@
 // Runs the catalogue of experiments, or the named ones, on a server and on processes of its own.
-import { accessSync } from "node:fs";
+import { accessSync, constants as fsConstants, statSync } from "node:fs";
 import { constants } from "node:os";
-import { parseArgs } from "node:util";
 import { killStartedProcesses } from "@linkfence/testkit";
 import { catalogue } from "../tests/evidence/catalogue.ts";
 import { type CaseResult, runCase } from "../tests/evidence/report.ts";
 import { startTestServer } from "../tests/setup/test-server.mjs";
+import { runCommand, UsageError } from "./command.ts";
 
 const HELP = `Runs experiments on the real product: PostgreSQL, processes, loopback HTTP.
 
@@ -19,30 +19,33 @@ Usage: pnpm evidence [id ...] [--times <n>] [--file <path>] [--json]
 
 Exit status: 0 all held, 1 one did not, 64 wrong arguments.
 `;
-const EX_USAGE = 64;
 const TIMES_MAX = 100;
 
 type Wish = { ids: readonly string[]; times: number; file: string | null };
 
-/** Returns the arguments, or what is wrong with them. */
-function readArguments() {
+const options = {
+  times: { type: "string", default: "1" },
+  file: { type: "string" },
+  json: { type: "boolean", default: false },
+  list: { type: "boolean", default: false },
+} as const;
+
+function decideWish(ids: readonly string[], given: { times: string; file?: string | undefined }): Wish {
+  const unknown = ids.filter((id) => !catalogue.some((c) => c.id === id));
+  if (unknown.length > 0) throw new UsageError(`no experiment ${unknown.join(", ")}: --list says which there are`);
+  const times = /^\d{1,3}$/.test(given.times) ? Number(given.times) : 0;
+  if (times < 1 || times > TIMES_MAX) throw new UsageError(`--times must be 1 to ${TIMES_MAX}`);
+  const { file = null } = given;
+  if (file !== null) mustBeReadable(file);
+  return { ids, times, file };
+}
+
+function mustBeReadable(file: string): void {
   try {
-    const options = {
-      times: { type: "string", default: "1" },
-      file: { type: "string" },
-      json: { type: "boolean" },
-      list: { type: "boolean" },
-      help: { type: "boolean" },
-    } as const;
-    const { values, positionals: ids } = parseArgs({ options, allowPositionals: true });
-    const unknown = ids.filter((id) => !catalogue.some((c) => c.id === id));
-    const times = Number(values.times);
-    if (unknown.length > 0) return `no experiment ${unknown.join(", ")}: --list says which there are`;
-    if (!Number.isInteger(times) || times < 1 || times > TIMES_MAX) return `--times must be 1 to ${TIMES_MAX}`;
-    if (values.file !== undefined) accessSync(values.file);
-    return { ...values, ids, times, file: values.file ?? null };
+    if (!statSync(file).isFile()) throw new Error("it is no file");
+    accessSync(file, fsConstants.R_OK);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    throw new UsageError(`--file ${file} cannot be read: ${error instanceof Error ? error.message : error}`);
   }
 }
 
@@ -54,6 +57,8 @@ async function runAll({ ids, times, file }: Wish, print: (line: string) => void)
     void server.stop().finally(() => process.exit(128 + constants.signals[signal]));
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, breakOff);
+  // Also where an error that nobody caught ends this process: the server has a guard of its own, services have none.
+  process.once("exit", killStartedProcesses);
   const results: CaseResult[] = [];
   try {
     for (let run = 1; run <= times; run += 1) {
@@ -96,21 +101,20 @@ function list(json: boolean): void {
   else for (const { id, shows } of cases) process.stdout.write(`${id} :: ${shows}\n`);
 }
 
-async function main(): Promise<number> {
-  const wish = readArguments();
-  if (typeof wish === "string") {
-    process.stderr.write(`${wish}\n\n${HELP}`);
-    return EX_USAGE;
-  }
-  if (wish.help) process.stdout.write(HELP);
-  else if (wish.list) list(wish.json ?? false);
-  if (wish.help || wish.list) return 0;
-  const out = wish.json ? process.stderr : process.stdout;
-  const results = await runAll(wish, (line) => void out.write(`${line}\n`));
-  const total = tally(results);
-  if (wish.json) process.stdout.write(`${JSON.stringify({ results, ...total })}\n`);
-  printTally(results, wish, out);
-  return total.failed === 0 && total.passed > 0 ? 0 : 1;
-}
-
-process.exitCode = await main();
+await runCommand({
+  help: HELP,
+  options,
+  async run(values, ids) {
+    if (values.list) {
+      list(values.json);
+      return 0;
+    }
+    const wish = decideWish(ids, values);
+    const out = values.json ? process.stderr : process.stdout;
+    const results = await runAll(wish, (line) => void out.write(`${line}\n`));
+    const total = tally(results);
+    if (values.json) process.stdout.write(`${JSON.stringify({ results, ...total })}\n`);
+    printTally(results, wish, out);
+    return total.failed === 0 && total.passed > 0 ? 0 : 1;
+  },
+});

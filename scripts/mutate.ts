@@ -1,11 +1,12 @@
 // Takes one rule after the other out of a copy of the product, and sees which experiments notice.
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import { type Mutation, mutations } from "../tests/evidence/mutations.ts";
+import { runCommand, UsageError } from "./command.ts";
 import { replaceMarked } from "./marked-part.ts";
 
 const HELP = `Takes one safety rule after the other out of a copy of the product, and runs the experiments that must notice.
@@ -18,7 +19,6 @@ Usage: pnpm mutate [name ...] [--write]
 
 Exit status: 0 each was noticed, 1 one was not, 64 wrong arguments.
 `;
-const EX_USAGE = 64;
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const REPORT = join(ROOT, "tests/evidence/README.md");
 /** A build takes some ten seconds, a handful of experiments a minute or two. */
@@ -64,9 +64,25 @@ function apply(copy: string, { name, edits }: Mutation): () => void {
 }
 
 const run = promisify(execFile);
+/** What runs in the copy at the moment. */
+const running = new Set<ChildProcess>();
 
 async function build(copy: string): Promise<void> {
-  await run("npm", ["run", "--silent", "build"], { cwd: copy, timeout: STEP_TIMEOUT_MS });
+  const building = run("npm", ["run", "--silent", "build"], { cwd: copy, timeout: STEP_TIMEOUT_MS });
+  running.add(building.child);
+  await building.finally(() => running.delete(building.child));
+}
+
+let brokenOffBy: NodeJS.Signals | undefined;
+
+/** A run that is broken off ends what runs in the copy, and comes to its end as if that had failed. */
+function breakOffOnSignal(): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => {
+      brokenOffBy = signal;
+      for (const child of running) child.kill(signal);
+    });
+  }
 }
 
 /** Runs experiments in the copy, and returns the ids of those that failed. */
@@ -77,6 +93,8 @@ async function failing(copy: string, cases: readonly string[]): Promise<string[]
     stdio: ["ignore", "pipe", "ignore"],
     timeout: STEP_TIMEOUT_MS,
   });
+  running.add(child);
+  child.once("exit", () => running.delete(child));
   let output = "";
   for await (const chunk of child.stdout) {
     output += String(chunk);
@@ -89,6 +107,7 @@ async function failing(copy: string, cases: readonly string[]): Promise<string[]
 
 async function tryAll(wanted: readonly Mutation[]): Promise<Outcome[]> {
   const copy = copyProject();
+  breakOffOnSignal();
   const outcomes: Outcome[] = [];
   try {
     await build(copy);
@@ -97,6 +116,7 @@ async function tryAll(wanted: readonly Mutation[]): Promise<Outcome[]> {
     if (broken.length > 0) throw new Error(`red before anything was taken out: ${broken.join(", ")}`);
     process.stdout.write(`unchanged: ${all.join(", ")} hold\n`);
     for (const mutation of wanted) {
+      if (brokenOffBy) break;
       const undo = apply(copy, mutation);
       await build(copy);
       const red = await failing(copy, mutation.cases);
@@ -106,6 +126,8 @@ async function tryAll(wanted: readonly Mutation[]): Promise<Outcome[]> {
         `${red.length > 0 ? "ok  " : "FAIL"} ${mutation.name}: ${red.join(", ") || "nobody noticed"}\n`,
       );
     }
+  } catch (error) {
+    if (!brokenOffBy) throw error;
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
@@ -120,34 +142,27 @@ function writeReport(outcomes: readonly Outcome[]): void {
   writeFileSync(REPORT, replaceMarked(readFileSync(REPORT, "utf8"), "mutations", [...head, ...rows].join("\n")));
 }
 
-function readArguments() {
-  try {
-    const options = { write: { type: "boolean" }, list: { type: "boolean" }, help: { type: "boolean" } } as const;
-    const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    const unknown = positionals.filter((name) => !mutations.some((mutation) => mutation.name === name));
-    if (unknown.length > 0) return `no mutation ${unknown.join(", ")}: --list says which there are`;
-    if (values.write && positionals.length > 0) return "--write needs all of the mutations: name none";
-    const wanted = mutations.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-    return { ...values, wanted };
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+function decideMutations(names: readonly string[], write: boolean): readonly Mutation[] {
+  const unknown = names.filter((name) => !mutations.some((mutation) => mutation.name === name));
+  if (unknown.length > 0) throw new UsageError(`no mutation ${unknown.join(", ")}: --list says which there are`);
+  if (write && names.length > 0) throw new UsageError("--write needs all of the mutations: name none");
+  return mutations.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
-async function main(): Promise<number> {
-  const wish = readArguments();
-  if (typeof wish === "string") {
-    process.stderr.write(`${wish}\n\n${HELP}`);
-    return EX_USAGE;
-  }
-  if (wish.help) process.stdout.write(HELP);
-  else if (wish.list) for (const { name, change } of mutations) process.stdout.write(`${name} :: ${change}\n`);
-  if (wish.help || wish.list) return 0;
-  const outcomes = await tryAll(wish.wanted);
-  const noticed = outcomes.filter(({ red }) => red.length > 0).length;
-  if (wish.write) writeReport(outcomes);
-  process.stdout.write(`${noticed} passed, ${outcomes.length - noticed} failed\n`);
-  return noticed === outcomes.length ? 0 : 1;
-}
-
-process.exitCode = await main();
+await runCommand({
+  help: HELP,
+  options: { write: { type: "boolean", default: false }, list: { type: "boolean", default: false } },
+  async run({ write, list }, names) {
+    const wanted = decideMutations(names, write);
+    if (list) {
+      for (const { name, change } of wanted) process.stdout.write(`${name} :: ${change}\n`);
+      return 0;
+    }
+    const outcomes = await tryAll(wanted);
+    if (brokenOffBy) return 128 + constants.signals[brokenOffBy];
+    const noticed = outcomes.filter(({ red }) => red.length > 0).length;
+    if (write) writeReport(outcomes);
+    process.stdout.write(`${noticed} passed, ${outcomes.length - noticed} failed\n`);
+    return noticed === outcomes.length ? 0 : 1;
+  },
+});

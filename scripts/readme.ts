@@ -1,6 +1,6 @@
 // Writes the generated parts of README.md anew.
 import { readFile, writeFile } from "node:fs/promises";
-import { parseArgs } from "node:util";
+import { runCommand, UsageError } from "./command.ts";
 import { readRun, withEvidence } from "./evidence-table.ts";
 import { withSettings } from "./settings-table.ts";
 
@@ -11,19 +11,27 @@ Usage: pnpm readme [--evidence <path>]
   --evidence <path>  what \`pnpm evidence --json\` printed: a whole run, in which everything held
 `;
 const README = new URL("../README.md", import.meta.url);
-const EX_USAGE = 64;
+
+/** Reads a run. Throws a UsageError that says what is wrong with the file. */
+function readEvidence(path: string): ReturnType<typeof readRun> {
+  try {
+    return readRun(path);
+  } catch (error) {
+    throw new UsageError(`--evidence ${path}: ${error instanceof Error ? error.message : error}`);
+  }
+}
 
 async function write(evidence: string | undefined): Promise<void> {
   const readme = withSettings(await readFile(README, "utf8"));
-  await writeFile(README, evidence === undefined ? readme : withEvidence(readme, readRun(evidence)));
+  await writeFile(README, evidence === undefined ? readme : withEvidence(readme, readEvidence(evidence)));
 }
 
-try {
-  const options = { evidence: { type: "string" }, help: { type: "boolean" } } as const;
-  const { values } = parseArgs({ options });
-  if (values.help) process.stdout.write(HELP);
-  else await write(values.evidence);
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`);
-  process.exitCode = EX_USAGE;
-}
+await runCommand({
+  help: HELP,
+  options: { evidence: { type: "string" } },
+  async run({ evidence }, [name]) {
+    if (name !== undefined) throw new UsageError(`unknown argument ${name}`);
+    await write(evidence);
+    return 0;
+  },
+});

@@ -1,9 +1,8 @@
 // The one command: an embedded PostgreSQL, its migrations, the first admin key, the three services; and all of it down
 // again, in the opposite order, on a signal or when any part of it dies.
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { migrate } from "@linkfence/db";
-import { type LocalPostgres, LocalPostgresError, startLocalPostgres } from "@linkfence/local-postgres";
+import { type LocalPostgres, LocalPostgresError, makeDirectories, startLocalPostgres } from "@linkfence/local-postgres";
 import { ConfigError, redact } from "@linkfence/service-shell";
 import { ensureAdminKey } from "./start/admin-key.ts";
 import { banner } from "./start/banner.ts";
@@ -126,7 +125,7 @@ async function main(): Promise<void> {
 
 async function makeDataDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true });
+    await makeDirectories(path);
   } catch (error) {
     throw new ConfigError([`LINKFENCE_DATA_DIR cannot be made: ${describe(error)}`]);
   }

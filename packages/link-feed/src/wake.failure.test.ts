@@ -126,6 +126,12 @@ describe("a listener", () => {
 
     const listener = listen(proxy.through(database.url));
     await expectToHear(listener);
+    // Notifications keep their order, so that nothing older is still on its way to the bare one behind this.
+    const latest = new Promise<void>((resolve) => {
+      bare.events.on("notification", ({ payload }) => payload === "latest" && resolve());
+    });
+    await notify("link_change", '"latest"');
+    await latest;
     bareSaid.length = 0;
     proxy.set("hang");
     await notify("link_change", '"lost"');

@@ -1,6 +1,7 @@
-import { access, chmod, chown, constants, lchown, mkdir, readdir, readFile, stat } from "node:fs/promises";
+import { access, chmod, chown, constants, lchown, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode, LocalPostgresError, reasonOf } from "./local-postgres-error.ts";
+import { makeDirectories } from "./make-directories.ts";
 import { runProgram } from "./run-program.ts";
 import type { ServerAccount } from "./server-account.ts";
 
@@ -18,7 +19,7 @@ export type Reach = { cwd: string; path: string };
 export async function openDataDir(dataDir: string): Promise<DataDirLayout> {
   try {
     // As root, the server's account has to pass through; its own directory inside is closed to everybody else.
-    await mkdir(dataDir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+    await makeDirectories(dataDir, process.getuid?.() === 0 ? 0o711 : 0o700);
     await readdir(dataDir);
     await access(dataDir, constants.W_OK | constants.X_OK);
   } catch (cause) {

@@ -1,4 +1,5 @@
 export { LocalPostgresError, type LocalPostgresErrorCode } from "./local-postgres-error.ts";
+export { makeDirectories } from "./make-directories.ts";
 export type { LocalPostgresLogger, LocalPostgresOptions } from "./options.ts";
 export { createProcessTable, type ProcessFacts, type ProcessTable } from "./process-table.ts";
 export type { ServerExit } from "./server-process.ts";

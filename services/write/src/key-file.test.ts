@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 describe("a key file", () => {
-  test("can be read by its owner alone, as can the directories made for it", async () => {
+  test("can be read by its owner alone, as can the directory made for it", async () => {
     const path = join(directory, "deep", "admin-key");
     expect(await keyFileExists(path)).toBe(false);
     await writeKeyFile(path, mintKey().text);
@@ -36,6 +36,12 @@ describe("a key file", () => {
     await writeFile(path, "precious");
     await expect(writeKeyFile(path, mintKey().text)).rejects.toThrow(/holds something that is no key/);
     expect(await readFile(path, "utf8")).toBe("precious");
+  });
+
+  test("in a directory that cannot be made is refused, and not tried for ever", async () => {
+    await expect(writeKeyFile("/proc/linkfence/admin-key", mintKey().text)).rejects.toThrow(
+      /ENOENT|EPERM|EACCES|EROFS/,
+    );
   });
 
   test("that cannot be written leaves nothing behind", async () => {

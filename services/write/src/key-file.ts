@@ -18,7 +18,7 @@ export async function writeKeyFile(path: string, key: string): Promise<void> {
   const present = await readFile(path, "utf8").catch(() => undefined);
   if (present !== undefined && present.trim() !== "" && !parseKey(present.trim()))
     throw new Error(`${path} holds something that is no key: name another file, or remove it`);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeDirectory(dirname(path));
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(temporary, "wx", 0o600);
@@ -34,6 +34,15 @@ export async function writeKeyFile(path: string, key: string): Promise<void> {
     throw error;
   }
   await syncDirectory(dirname(path));
+}
+
+/** Makes the last directory of a path, where it is missing. */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 /** The rename itself lasts only once its directory is on the disk. */
