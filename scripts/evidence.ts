@@ -101,7 +101,9 @@ function printTally(results: readonly CaseResult[], { times }: Wish, out: NodeJS
 function list(json: boolean): void {
   const cases = catalogue.map(({ id, shows, control = false }) => ({ id, shows, control }));
   if (json) process.stdout.write(`${JSON.stringify(cases)}\n`);
-  else for (const { id, shows, control } of cases) process.stdout.write(`${id} :: ${control ? "control: " : ""}${shows}\n`);
+  else
+    for (const { id, shows, control } of cases)
+      process.stdout.write(`${id} :: ${control ? "control: " : ""}${shows}\n`);
 }
 
 await runCommand({
