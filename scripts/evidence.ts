@@ -36,6 +36,9 @@ function decideWish(ids: readonly string[], given: { times: string; file?: strin
   const times = /^\d{1,3}$/.test(given.times) ? Number(given.times) : 0;
   if (times < 1 || times > TIMES_MAX) throw new UsageError(`--times must be 1 to ${TIMES_MAX}`);
   const { file = null } = given;
+  if (file !== null && !catalogue.some((c) => c.readsFile && (ids.length === 0 || ids.includes(c.id)))) {
+    throw new UsageError("--file: none of the named experiments takes one");
+  }
   if (file !== null) mustBeReadable(file);
   return { ids, times, file };
 }
@@ -98,7 +101,9 @@ function printTally(results: readonly CaseResult[], { times }: Wish, out: NodeJS
 function list(json: boolean): void {
   const cases = catalogue.map(({ id, shows, control = false }) => ({ id, shows, control }));
   if (json) process.stdout.write(`${JSON.stringify(cases)}\n`);
-  else for (const { id, shows } of cases) process.stdout.write(`${id} :: ${shows}\n`);
+  else
+    for (const { id, shows, control } of cases)
+      process.stdout.write(`${id} :: ${control ? "control: " : ""}${shows}\n`);
 }
 
 await runCommand({

@@ -9,6 +9,8 @@ const HELP = `Writes the generated parts of README.md anew: the tables of settin
 Usage: pnpm readme [--evidence <path>]
 
   --evidence <path>  what \`pnpm evidence --json\` printed: a whole run, in which everything held
+
+Exit status: 0 written, 64 wrong arguments or a file that is no such run, nothing written.
 `;
 const README = new URL("../README.md", import.meta.url);
 

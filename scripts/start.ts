@@ -61,13 +61,19 @@ function stop(why: string, status: number): Promise<void> {
   return stopping;
 }
 
+/** Signals of one wish come within milliseconds of each other; a person who loses patience takes longer than this. */
+const ONE_WISH_MS = 1000;
+let stoppingSince = 0;
+
 function onSignal(signal: NodeJS.Signals): void {
   if (stopping === null) {
+    stoppingSince = performance.now();
     void stop(signal, 0);
     return;
   }
-  // A closing terminal hangs up more than once; only a person who asks again means it.
-  if (signal === "SIGHUP") return;
+  // A closing terminal hangs up more than once, and one Ctrl-C comes twice under npm: from the terminal, and passed on by
+  // npm. Only a person who asks again means it.
+  if (signal === "SIGHUP" || performance.now() - stoppingSince < ONE_WISH_MS) return;
   complain(`${signal} again, stopping at once`);
   for (const child of children) child.kill();
 }

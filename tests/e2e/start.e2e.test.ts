@@ -118,15 +118,18 @@ describe("the start command", () => {
     expect((await again.stop()).code).toBe(0);
   });
 
-  test("stops in good order when its terminal closes, which hangs up more than once", async () => {
+  test.each([
+    ["its terminal closes, which hangs up more than once", "SIGHUP"],
+    ["Ctrl-C is pressed, which npm passes on a second time", "SIGINT"],
+  ] as const)("stops in good order when %s", async (_what, signal) => {
     const starter = start();
     await starter.printed("linkfence is ready.");
-    starter.kill("SIGHUP");
-    await starter.printed("SIGHUP, stopping");
-    starter.kill("SIGHUP");
+    starter.kill(signal);
+    await starter.printed(`${signal}, stopping`);
+    starter.kill(signal);
     expect(await starter.exited).toEqual({ code: 0, signal: null });
     expect(starter.output()).toMatch(/linkfence: stopped\n$/);
-    expect(starter.output()).not.toContain("again");
+    expect(starter.output()).not.toMatch(/ again, |SIGKILL/);
     for (const offset of [0, 1, 2, 20]) expect(await listens(base + offset)).toBe(false);
   });
 

@@ -58,6 +58,7 @@ export const r12: EvidenceCase = {
       report.figure(
         `last old target ${Math.max(...oldMs).toFixed(0)} ms after the commit of a revocation (bound ${BOUND_MS} ms)`,
       );
+      await setBackBeforeTheEnd(world);
       await stepOverExpiry(world);
       await setBackWhileCutOff(world);
       report.check("processes in trouble with themselves", redirects.filter((one) => !one.isUnhurt()).length, 0);
@@ -72,6 +73,15 @@ async function revokeSome({ report, sql, redirects }: World, prefix: string): Pr
   const oldMs = lastOldMs(windows.flat());
   report.check(`revocations take ${BOUND_MS} ms at the most`, oldMs <= BOUND_MS, true);
   return oldMs;
+}
+
+/** Set back while it has a link in memory: the link ends when it was to end, and not when that clock says so again. */
+async function setBackBeforeTheEnd(world: World): Promise<void> {
+  const { report, redirects, clock } = world;
+  await clock.set(0);
+  const meanwhile = () => Promise.all(redirects.map(setBack));
+  const exactness = await followExpiry(report, world, { code: "set-back", lifeMs: LIFE_MS, meanwhile });
+  report.note(`clocks of the processes set back meanwhile: ${exactness}`);
 }
 
 /** The database's clock steps over the end of a link that is in memory: that memory lasts for a TTL at the most. */

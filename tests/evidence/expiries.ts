@@ -14,6 +14,8 @@ export type ExpiryOptions = {
   lifeMs: number;
   /** By how much the clock that the database goes by is ahead of the machine's. */
   aheadMs?: number;
+  /** What happens to the processes once they have the link in memory. */
+  meanwhile?: () => Promise<unknown>;
 };
 
 /** An expiry, in ms since 1970 by this machine's clock. */
@@ -31,6 +33,7 @@ export async function followExpiry(report: Report, fleet: Fleet, options: Expiry
   const earlyMs = performance.now() - askedAt;
   const loads = () => Promise.all(fleet.redirects.map(({ metric }) => metric("linkfence_loads_total")));
   const before = await loads();
+  await options.meanwhile?.();
   const seen = (await Promise.all(fleet.redirects.map((redirect) => pollExpiry(redirect, expiry, lifeMs)))).flat();
   const followed = seen.filter(({ status }) => status === 302);
   const gone = seen.filter(({ status }) => status === 410);

@@ -29,6 +29,7 @@ export const realUrls: EvidenceCase = {
   id: "real-urls",
   shows:
     "real targets come back byte for byte, a batch of revocations takes effect everywhere, and every click is counted once",
+  readsFile: true,
   async run(report, { file }) {
     const text = await readFile(file ?? SAMPLE, "utf8");
     const typed = text.split(/\r?\n/).filter((line) => line !== "");

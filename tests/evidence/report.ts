@@ -15,6 +15,8 @@ export type EvidenceCase = {
   shows: string;
   /** True for the scenario with a rule taken out, which has to show the damage. */
   control?: true;
+  /** True where `CaseOptions.file` means something to it. */
+  readsFile?: true;
   /** What has to be installed before this case can run, or null when it is there. */
   missing?(): Promise<string | null>;
   run(report: Report, options: CaseOptions): Promise<void>;
