@@ -159,9 +159,9 @@ test("a record is kept for 24 hours by the database's clock, and not one microse
 });
 
 describe("the removal of expired records", () => {
-  const insert = (prefix: string, count: number, age: string) => database.sql`
+  const insert = (prefix: string, count: number, age: string, owner = "bob") => database.sql`
     INSERT INTO idempotency_record (owner, call, key, request_digest, status, body, expires_at)
-    SELECT 'bob', 'POST /v1/links', ${prefix} || n, ${new Uint8Array(32)}, 201, '{}', clock_timestamp() + ${age}::interval
+    SELECT ${owner}, 'POST /v1/links', ${prefix} || n, ${new Uint8Array(32)}, 201, '{}', clock_timestamp() + ${age}::interval
       FROM generate_series(1, ${count}::int) n`;
   const left = async () =>
     (await database.sql<{ n: number }[]>`SELECT count(*)::int AS n FROM idempotency_record WHERE owner = 'bob'`)[0]?.n;
@@ -179,7 +179,7 @@ describe("the removal of expired records", () => {
   });
 
   test("finds them by the index, however many there are", async () => {
-    await insert("many-", 3000, "1 hour");
+    await insert("many-", 3000, "1 hour", "cat");
     await database.sql`ANALYZE idempotency_record`;
     const plan = await database.sql`
       EXPLAIN SELECT FROM idempotency_record WHERE expires_at <= clock_timestamp() ORDER BY expires_at LIMIT 500`;
