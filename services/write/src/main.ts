@@ -39,6 +39,11 @@ const STATISTICS_TIMEOUT_MS = 2000;
 const KEY_WAIT_EXTRA_MS = 3000;
 /** Of the pool, what may wait for keys that are in use; the rest goes on working. A pool of less than four lends none. */
 const KEY_WAITERS_SHARE = 0.25;
+/**
+ * A thousand links lie on thousands of pages, which a server that has just been started reads from its disk one after the
+ * other: their revocation may take so many times as long as any other call.
+ */
+const BATCH_DEADLINES = 2;
 /** Expired answers are out of use at once, so that removing them has time. */
 const SWEEP = { intervalMs: 60_000, batch: 500, maxBatches: 100 };
 /** Requests end within their database deadlines; the process must be gone before an orchestrator kills it. */
@@ -94,7 +99,7 @@ await runService(logger, async (onStop) => {
 
   const app = createApp({
     listing: createLinkListing(db, counts),
-    links: createLinkStore({ db, counts, newCode }),
+    links: createLinkStore({ db, counts, newCode, batchTimeoutMs: BATCH_DEADLINES * config.QUERY_TIMEOUT_MS }),
     keyedLinks: createKeyedLinkStore({ db, idempotency, counts, newCode, shortUrlBase }),
     keys: createKeyStore(db),
     statistics,
