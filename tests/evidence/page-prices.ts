@@ -15,6 +15,8 @@ const scan = 2 * (HEIGHT + 2 * SCAN_MAX);
 /** The greatest prices. By tag each link is also looked up by its code; a page that is not full looks for the edge of the scan as well. */
 export const PRICE = {
   plain,
+  /** What a page may cost more than the first one: where it begins, each of the two indexes may turn a page at every level. */
+  turns: 2 * HEIGHT,
   byTag: plain + (HEIGHT + 1) * (LIMIT + 1),
   scan,
   scanByTag: scan + (HEIGHT + 1) * SCAN_MAX,
