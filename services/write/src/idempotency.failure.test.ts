@@ -8,6 +8,7 @@ import {
   makeAdminKey,
   type Pooler,
   type RunningService,
+  readMetric,
   startPooler,
   startService,
   type TestDatabase,
@@ -74,7 +75,7 @@ describe.each(CASES)("between the commit of a %s and its answer", (_what, answer
     const { committed, lost } = await commitUnheard(answerOf, body, path);
     expect(await lost).toMatchObject({ status: 503, replayed: undefined, retryAfter: "2" });
     const again = await post("k1", body, path);
-    expect(again.replayed).toBe("true");
+    expect(again).toMatchObject({ status: path === SINGLE ? 201 : 200, replayed: "true" });
     for (const code of committed) expect(again.body).toContain(`"code":"${code}"`);
     expect(await codes()).toEqual(committed);
   });
@@ -111,11 +112,37 @@ test("connections are lost again and again: whoever repeats until there is an an
   expect(write.output()).not.toContain("fatal error");
 });
 
-test("without a key the same repetition makes a second link", async () => {
-  pooler.withhold("INSERT INTO link");
-  const lost = post(null);
-  while ((await codes()).length === 0) await new Promise(setImmediate);
-  expect((await lost).status).toBe(503);
-  expect((await post(null)).status).toBe(201);
-  expect(await codes()).toHaveLength(2);
+describe("without a key", () => {
+  test("the same silence of the database, and a repetition, make a second link", async () => {
+    pooler.withhold("INSERT INTO link");
+    const lost = post(null);
+    while ((await codes()).length === 0) await new Promise(setImmediate);
+    expect((await lost).status).toBe(503);
+    expect((await post(null)).status).toBe(201);
+    expect(await codes()).toHaveLength(2);
+  });
+
+  test("the same end of the process, and a repetition, make a second link", async () => {
+    pooler.withhold("INSERT INTO link");
+    const lost = post(null).catch(() => undefined);
+    while ((await codes()).length === 0) await new Promise(setImmediate);
+    write.kill("SIGKILL");
+    await write.exited;
+    expect(await lost).toBeUndefined();
+    write = await start(database.url);
+    expect((await post(null)).status).toBe(201);
+    expect(await codes()).toHaveLength(2);
+  });
+});
+
+test("a stop lets those who wait for a key have their answer, and ends in time", async () => {
+  await database.sql.begin(async (sql) => {
+    await sql`SELECT * FROM take_idempotency_key('admin', 'POST /v1/links', 'k1', ${Buffer.alloc(32)}, 0)`;
+    const waiting = Promise.all([post("k1"), post("k1"), post("k1")]);
+    const awaited = () => readMetric(write, 'linkfence_idempotency_keys_awaited{where="memory"}');
+    while ((await awaited()) !== 2);
+    const stopped = write.stop();
+    expect((await waiting).map(({ status }) => status)).toEqual([409, 409, 409]);
+    expect(await stopped).toEqual({ code: 0, signal: null });
+  });
 });

@@ -34,10 +34,19 @@ const MAX_CONNECTIONS = 1000;
 const MAX_OPS_CONNECTIONS = 50;
 /** A caller waits this long for statistics before it is told that there are none. */
 const STATISTICS_TIMEOUT_MS = 2000;
-/** Longer than any creation takes that goes well, shorter than a caller's patience. */
-const KEY_WAIT_MS = 1000;
-/** Of the pool, what may wait for keys that are in use; the rest goes on working. */
+/**
+ * Who waits for a key waits as long as the creation that has it may take, QUERY_TIMEOUT_MS, and so much longer: a process on
+ * a busy machine may have hundreds of requests to read before it comes to the answer. With three database calls around the
+ * wait, at their deadlines, that stays below DRAIN_MS, and below a caller's patience.
+ */
+const KEY_WAIT_EXTRA_MS = 3000;
+/** Of the pool, what may wait for keys that are in use; the rest goes on working. A pool of less than four lends none. */
 const KEY_WAITERS_SHARE = 0.25;
+/**
+ * A thousand links lie on thousands of pages, which a server that has just been started reads from its disk one after the
+ * other: their revocation may take so many times as long as any other call.
+ */
+const BATCH_DEADLINES = 2;
 /** Expired answers are out of use at once, so that removing them has time. */
 const SWEEP = { intervalMs: 60_000, batch: 500, maxBatches: 100 };
 /** Written one statement at a time: a thousand keys in use for the first time in five minutes are noted within a second. */
@@ -66,8 +75,8 @@ await runService(logger, async (onStop) => {
   const idempotency = createIdempotency({
     db,
     counts,
-    waitMs: KEY_WAIT_MS,
-    maxWaiting: Math.max(1, Math.floor(config.DATABASE_POOL_MAX * KEY_WAITERS_SHARE)),
+    waitMs: config.QUERY_TIMEOUT_MS + KEY_WAIT_EXTRA_MS,
+    maxWaiting: Math.floor(config.DATABASE_POOL_MAX * KEY_WAITERS_SHARE),
     queryTimeoutMs: config.QUERY_TIMEOUT_MS,
   });
   const shortUrlBase = new URL("/", config.PUBLIC_BASE_URL).href;
@@ -105,7 +114,7 @@ await runService(logger, async (onStop) => {
 
   const app = createApp({
     listing: createLinkListing(db, counts),
-    links: createLinkStore({ db, counts, newCode }),
+    links: createLinkStore({ db, counts, newCode, batchTimeoutMs: BATCH_DEADLINES * config.QUERY_TIMEOUT_MS }),
     keyedLinks: createKeyedLinkStore({ db, idempotency, counts, newCode, shortUrlBase }),
     keys,
     keyManagement: createKeyManagement(db, counts),

@@ -24,10 +24,11 @@ CREATE INDEX idempotency_record_expiry ON idempotency_record (expires_at);
 -- An answer that is kept needs no lock, as it never changes. Each statement of a volatile function sees what was
 -- committed before it, so the second look, below the lock, is current. A record that has expired by this server's clock
 -- is as good as none, and makes room. The lock's number is a hash; two keys with the same one only wait for each other.
--- lock_timeout stands among the settings of the function so that it is what it was before when the function ends.
+-- lock_timeout stands among the settings of the function so that it is what it was before when the function ends; a wait
+-- for the key has its own, and five seconds end one for a record that somebody holds by hand.
 CREATE FUNCTION take_idempotency_key(p_owner text, p_call text, p_key text, p_digest bytea, p_wait_ms int)
   RETURNS TABLE (outcome text, status smallint, location text, body text)
-  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
   v_lock    bigint := hashtextextended(p_call || ' ' || p_key || ' ' || p_owner, 0);
   v_taken   boolean := false;

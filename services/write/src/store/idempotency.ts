@@ -1,12 +1,12 @@
 // One key, one creation: the key is locked, the links are made and the answer is kept in one transaction, so there is no
-// moment at which one of them is there without the others. Whoever comes meanwhile waits for the end of that transaction
-// and reads what it left: in memory, where that one is of the same process. A first try never waits in the database;
-// those that have to wait for a lock share a few connections, so that keys that stay locked cannot take the pool away
-// from everybody else.
+// moment at which one of them is there without the others. Whoever comes meanwhile waits for the end of that transaction:
+// in memory and for its answer, where it is of the same process; there one request of a key at a time asks the database.
+// A first try never waits in the database; those that have to wait for a lock share a few connections, so that keys that
+// stay locked cannot take the pool away from everybody else.
 import { Problem } from "@linkfence/contracts";
 import type { Database, Sql, TransactionSql } from "@linkfence/db";
 import type { Counts } from "../counts.ts";
-import { createFollowers } from "./followers.ts";
+import { createFollowers, type Ending } from "./followers.ts";
 import { createWaitingRoom } from "./waiting-room.ts";
 
 /** Calls that take a key, as the database knows them. A key of one of them says nothing to the other. */
@@ -30,12 +30,21 @@ type HeldRow = KeyedRow | { outcome: "reused" } | { outcome: "in-use" };
  */
 export type KeyedAttempt = (waitMs: number) => Promise<HeldRow | undefined>;
 
+/** How the request of a digest ended. */
+type Outcome = { digest: Uint8Array; row: HeldRow | undefined };
+
+/**
+ * Who finds no place to wait for a lock looks again after so long, in ms, and then after twice as long each time: a key may
+ * have come free behind others that stay locked, and five looks a wait burden nobody.
+ */
+const FIRST_LOOK_MS = 250;
+
 export type IdempotencyOptions = {
   db: Database;
   counts: Pick<Counts, "idempotency">;
-  /** How long a request waits for a key that is in use, in ms. */
+  /** How long a request waits for a key that is in use, in ms; one that got its turn then has a database call left. */
   waitMs: number;
-  /** Connections that may wait for keys at a time. */
+  /** Connections that may wait for keys at a time. With 0 nobody waits in the database, but looks now and then. */
   maxWaiting: number;
   /** Deadline of a database call in ms; what it waits for a key comes on top. */
   queryTimeoutMs: number;
@@ -46,21 +55,32 @@ export type Idempotency = ReturnType<typeof createIdempotency>;
 /** Creates the keeper of answers. */
 export function createIdempotency({ db, counts, waitMs, maxWaiting, queryTimeoutMs }: IdempotencyOptions) {
   const room = createWaitingRoom(maxWaiting);
-  const followers = createFollowers();
+  const followers = createFollowers<Outcome>();
 
   /**
-   * Makes an attempt, behind those of this process under the same key, and another one that waits where the key is in use.
+   * Makes an attempt, behind those of this process under the same key, unless one of them came to an answer for this
+   * request too; and further ones that wait where the key is in use.
    * @returns the answer, or undefined where nothing is kept and nothing was created
    * @throws Problem `idempotency-key-reused`, `idempotency-key-in-use`; else what the attempt throws
    */
-  async function once({ call, key, owner }: KeyedRequest, attempt: KeyedAttempt): Promise<Answer | undefined> {
+  async function once({ call, key, owner, digest }: KeyedRequest, attempt: KeyedAttempt): Promise<Answer | undefined> {
     const endsAt = performance.now() + waitMs;
-    const done = await followers.follow(`${call} ${key} ${owner}`, waitMs, async () => {
-      const row = await attempt(0);
-      if (row?.outcome !== "in-use") return { row };
-      return room.run(endsAt - performance.now(), async (leftMs) => ({ row: await attempt(leftMs) }));
+    const done = await followers.follow(`${call} ${key} ${owner}`, {
+      timeoutMs: waitMs,
+      work: async () => ({ digest, row: await persist(attempt, endsAt) }),
+      hear: (ending) => hearOf(ending, digest),
     });
     return conclude(done ? done.row : { outcome: "in-use" });
+  }
+
+  async function persist(attempt: KeyedAttempt, endsAt: number): Promise<HeldRow | undefined> {
+    const left = () => Math.max(1, Math.floor(endsAt - performance.now()));
+    let row = await attempt(0);
+    for (let pause = FIRST_LOOK_MS; row?.outcome === "in-use" && left() > 1; pause *= 2) {
+      const waited = await room.run(Math.min(pause, left()), async () => ({ row: await attempt(left()) }));
+      row = waited ? waited.row : await attempt(0);
+    }
+    return row;
   }
 
   function conclude(row: HeldRow | undefined): Answer | undefined {
@@ -100,6 +120,19 @@ export function createIdempotency({ db, counts, waitMs, maxWaiting, queryTimeout
   }
 
   return { once, look, find, sweep, deadline, stats };
+}
+
+/**
+ * What one request under a key says to another one that waited for it. What was kept is the answer to all requests of
+ * its digest, and refuses the others. Where it kept nothing, or failed, another one has to try for itself.
+ */
+function hearOf(ending: Ending<Outcome>, digest: Uint8Array): Ending<Outcome> | undefined {
+  if ("error" in ending || ending.value.row === undefined) return undefined;
+  const { row, digest: other } = ending.value;
+  const same = Buffer.compare(digest, other) === 0;
+  if (row.outcome === "in-use" || (row.outcome === "reused" && !same)) return undefined;
+  if (!same) return { value: { digest, row: { outcome: "reused" } } };
+  return { value: { digest, row: row.outcome === "created" ? { ...row, outcome: "replayed" } : row } };
 }
 
 /** A key, as the table of what is kept under it; the call of a function (migration 0004 says what it does). */

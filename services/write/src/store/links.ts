@@ -20,12 +20,14 @@ export type LinkStoreOptions = {
   db: Database;
   newCode: NewCode;
   counts: Pick<Counts, "created" | "collisions" | "revoked">;
+  /** Deadline in ms of the revocation of many links; by default that of any call. */
+  batchTimeoutMs?: number;
 };
 
 export type LinkStore = ReturnType<typeof createLinkStore>;
 
 /** Creates the store of links. Its functions reject with a `Problem` where a rule decided, else with the database's error. */
-export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
+export function createLinkStore({ db, newCode, counts, batchTimeoutMs }: LinkStoreOptions) {
   const insertBatch = createBatchInserter({ newCode, counts });
 
   /** Creates one link. Rejects with `alias-taken` or `code-space-exhausted`. */
@@ -113,6 +115,7 @@ export function createLinkStore({ db, newCode, counts }: LinkStoreOptions) {
         (sql) => sql<RevokedCode[]>`
           SELECT code, outcome, version, seq
             FROM revoke_links(${[...codes]}::text[], ${author.owner}, ${author.keyId}) ORDER BY ordinal`,
+        codes.length > 1 ? batchTimeoutMs : undefined,
       ),
     );
     for (const { outcome } of rows) counts.revoked[outcome] += 1;

@@ -75,14 +75,18 @@ describe("a walk through all pages", () => {
       steps: fc.array(step, { maxLength: 30 }),
       limit: fc.integer({ min: 1, max: 7 }),
       tag: fc.constantFrom(null, "t"),
+      // Between these instants, themselves left out.
+      window: fc.constantFrom(null, [1, 7] as const),
     });
     await fc.assert(
-      fc.asyncProperty(scenario, async ({ instants, steps, limit, tag }) => {
+      fc.asyncProperty(scenario, async ({ instants, steps, limit, tag, window }) => {
         const [owner, stranger] = [newOwner(), newOwner()];
         const old = new Map<string, string>();
         for (const at of instants) old.set(await insert(owner, { at: micros(at), tags: ["t", "u"] }), micros(at));
         await insert(stranger, { at: micros(5), tags: ["t"] });
-        const known = [...old].map(([code, at]) => `${at} ${code}`);
+        const times = window && { createdAfter: micros(window[0]), createdBefore: micros(window[1]) };
+        const inside = (at: string) => !times || (at > times.createdAfter && at < times.createdBefore);
+        const known = [...old].flatMap(([code, at]) => (inside(at) ? [`${at} ${code}`] : []));
         const added = new Map<string, string>();
         const rest = [...steps];
         const act = async () => {
@@ -93,7 +97,7 @@ describe("a walk through all pages", () => {
             else await database.sql`UPDATE link SET tags = array_append(tags, ${`n${at}`}) WHERE code = ${code}`;
           }
         };
-        const { seen } = await walk(owner, limit, { tag }, act);
+        const { seen } = await walk(owner, limit, { tag, ...times }, act);
         expect(seen.filter((line) => old.has(line.split(" ")[1] ?? ""))).toEqual(newestFirst(known));
         expect(seen).toEqual(newestFirst([...new Set(seen)]));
         const all = new Set([...old.keys(), ...added.keys()]);

@@ -1,5 +1,4 @@
 import { expect, test } from "@jest/globals";
-import { createFollowers } from "./followers.ts";
 import { createWaitingRoom } from "./waiting-room.ts";
 
 /** Work that ends when it is told to. */
@@ -45,32 +44,8 @@ test("who finds no place in time is told so, and work that fails leaves its plac
   expect(room.stats()).toEqual({ inside: 0, waiting: 0 });
 });
 
-test("what is left of the time is told to the work", async () => {
-  const room = createWaitingRoom(1);
-  const left = await room.run(LONG_MS, (leftMs) => Promise.resolve(leftMs));
-  expect(left).toBeGreaterThan(0);
-  expect(left).toBeLessThanOrEqual(LONG_MS);
-});
-
-test("followers of one name begin when the leader has ended, however it ended; other names do not wait", async () => {
-  const followers = createFollowers();
-  let fail = () => {};
-  const leader = followers.follow(
-    "a",
-    LONG_MS,
-    () =>
-      new Promise((_, reject) => {
-        fail = () => reject(new Error("failed"));
-      }),
-  );
-  const log: string[] = [];
-  const behind = [1, 2].map((n) => followers.follow("a", LONG_MS, async () => log.push(`follower ${n}`)));
-  expect(await followers.follow("b", LONG_MS, async () => "at once")).toBe("at once");
-  expect(await followers.follow("a", 1, async () => "too late")).toBeUndefined();
-  expect([log, followers.waiting()]).toEqual([[], 2]);
-  fail();
-  await expect(leader).rejects.toThrow("failed");
-  await Promise.all(behind);
-  expect([log.length, followers.waiting()]).toEqual([2, 0]);
-  expect(await followers.follow("a", LONG_MS, async () => "leads anew")).toBe("leads anew");
+test("a room without places lets nobody in", async () => {
+  const room = createWaitingRoom(0);
+  expect(await room.run(1, () => Promise.resolve("never"))).toBeUndefined();
+  expect(room.stats()).toEqual({ inside: 0, waiting: 0 });
 });

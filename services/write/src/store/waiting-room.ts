@@ -1,7 +1,7 @@
 /**
  * Bounds how many pieces of work run at a time; further ones wait in memory, in the order of their coming, until a
  * place is free or their time is over.
- * @param places pieces at a time, at least 1
+ * @param places pieces at a time; with 0 nobody ever has a place
  */
 export function createWaitingRoom(places: number) {
   const waiting = new Set<() => void>();
@@ -34,16 +34,11 @@ export function createWaitingRoom(places: number) {
     else inside -= 1;
   }
 
-  /**
-   * Does `work` when there is a place.
-   * @param work gets what is left of `timeoutMs`, at least 1
-   * @returns what `work` returns, or undefined when there was no place in time
-   */
-  async function run<T>(timeoutMs: number, work: (leftMs: number) => Promise<T>): Promise<T | undefined> {
-    const endsAt = performance.now() + timeoutMs;
+  /** Does `work` when there is a place. Returns what it returns, or undefined when there was no place in time. */
+  async function run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T | undefined> {
     if (!(await enter(timeoutMs))) return undefined;
     try {
-      return await work(Math.max(1, Math.floor(endsAt - performance.now())));
+      return await work();
     } finally {
       leave();
     }

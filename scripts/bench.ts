@@ -1,0 +1,98 @@
+// Runs one benchmark on a database of its own, and says what it came to.
+import { constants } from "node:os";
+import { parseArgs } from "node:util";
+import { killStartedProcesses } from "@linkfence/testkit";
+import type { Subject } from "./bench/bench-subject.ts";
+import { creation } from "./bench/creation.ts";
+import { listing } from "./bench/listing.ts";
+import { openOwnServer } from "./bench/own-server.ts";
+import { createResults, formatTable } from "./bench/results.ts";
+import { revocation } from "./bench/revocation.ts";
+
+const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation };
+const OWNERS = 10_000;
+/** Seeding ten million links takes minutes, measuring them as many; this ends what hangs. */
+const DEADLINE_MS = 60 * 60_000;
+const EX_USAGE = 64;
+
+const names = Object.entries(subjects).map(([name, { shows }]) => `  ${name.padEnd(12)} ${shows}`);
+const HELP = `Measures the write service at size, on an embedded PostgreSQL of its own and over loopback. Never part of a test run.
+
+Usage: pnpm bench <subject> [--links <n>] [--data <directory>] [--json]
+
+${names.join("\n")}
+
+  --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, the others 1 million)
+  --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;
+                      a temporary one where none is given. Ten million links take about 8 GB
+  --json              the results as one JSON document; progress goes to standard error
+  --help              prints this
+
+One owner has a tenth of the links, ${(OWNERS - 1).toLocaleString("en")} others share the rest. Ratios are of one run; other
+figures say as much about the machine and what else it does: its load average stands beside them.
+Exit status: 0 all bounds are kept, 1 one is not, 64 wrong arguments.
+`;
+
+type Wish = { subject: Subject; name: string; links: number; data: string | null; json: boolean };
+
+/** Returns what is wished for, the help, or what is wrong with the arguments. */
+function readArguments(): Wish | "help" | { wrong: string } {
+  try {
+    const options = {
+      links: { type: "string" },
+      data: { type: "string" },
+      json: { type: "boolean" },
+      help: { type: "boolean" },
+    } as const;
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    if (values.help) return "help";
+    const [name = "", ...more] = positionals;
+    const subject = Object.hasOwn(subjects, name) ? subjects[name] : undefined;
+    if (!subject || more.length > 0) return { wrong: `name one subject: ${Object.keys(subjects).join(", ")}` };
+    const links = Number(values.links ?? subject.links);
+    if (!Number.isInteger(links) || links < 20_000 || links > 100_000_000)
+      return { wrong: "--links must be 20000 to 100000000" };
+    return { subject, name, links, data: values.data ?? null, json: values.json ?? false };
+  } catch (error) {
+    return { wrong: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function measure({ subject, name, links, data, json }: Wish): Promise<number> {
+  const tell = (text: string) => void process.stderr.write(`${text}\n`);
+  const results = createResults(tell);
+  const server = await openOwnServer(data);
+  const end = (status: number) => {
+    killStartedProcesses();
+    void server.close().finally(() => process.exit(status));
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => end(128 + constants.signals[signal]));
+  const late = setTimeout(() => {
+    tell(`it took longer than ${DEADLINE_MS / 60_000} minutes`);
+    end(1);
+  }, DEADLINE_MS);
+  try {
+    await subject.run({ server, size: { links, owners: OWNERS }, results, tell });
+  } finally {
+    clearTimeout(late);
+    await server.close();
+  }
+  const { figures, claims } = results;
+  if (json) process.stdout.write(`${JSON.stringify({ subject: name, links, figures, claims })}\n`);
+  else {
+    const rows = [
+      ...figures.map(({ what, value }) => [what, value, "", ""]),
+      ...claims.map(({ what, value, bound, held }) => [what, value, bound, held ? "kept" : "NOT KEPT"]),
+    ];
+    process.stdout.write(`\n${name}, ${links.toLocaleString("en")} links\n${formatTable(rows)}\n`);
+  }
+  return claims.length > 0 && claims.every(({ held }) => held) ? 0 : 1;
+}
+
+const wish = readArguments();
+if (wish === "help") process.stdout.write(HELP);
+else if ("wrong" in wish) {
+  process.stderr.write(`${wish.wrong}\n\n${HELP}`);
+  process.exitCode = EX_USAGE;
+} else process.exitCode = await measure(wish);

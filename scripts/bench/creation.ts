@@ -1,0 +1,108 @@
+// Creations over HTTP beside what the database alone does for the same statements, and a thousand in a call beside one.
+import { arrayLiteral, type Database, type Sql } from "@linkfence/db";
+import { startService } from "@linkfence/testkit";
+import postgres from "postgres";
+import { createCounts } from "../../services/write/src/counts.ts";
+import { draftLink } from "../../services/write/src/domain/link.ts";
+import { createKeyStore } from "../../services/write/src/store/api-keys.ts";
+import { createLinkStore } from "../../services/write/src/store/links.ts";
+import type { Bench, Subject } from "./bench-subject.ts";
+import { runClosedLoop, writePost } from "./closed-loop.ts";
+import { median } from "./numbers.ts";
+import { addOwnerKey } from "./owner-key.ts";
+import { findPgbench, PGBENCH_MISSING, runPgbench, type Statement } from "./pgbench.ts";
+import { BIG_OWNER, openSeeded } from "./seed.ts";
+
+/** As many as there are connections in the pool of a write process, less those that may wait for keys. */
+const CLIENTS = 8;
+const ROUNDS = 5;
+const SECONDS = 5;
+const BATCH = 1000;
+/** Two calls under way: one is read or answered while the database works on the other. */
+const BATCH_CLIENTS = 2;
+const TARGET = "https://www.example.com/articles/42?utm_source=newsletter&utm_medium=email";
+
+function toText(value: unknown): string | null {
+  if (Array.isArray(value)) return arrayLiteral(value);
+  return value === null ? null : String(value);
+}
+
+/** What a creation sends to the database, taken from the stores themselves: the look-up of the key, then the link. */
+async function captureStatements(url: string, keyId: string): Promise<{ lookUp: Statement; insert: Statement }> {
+  const sent: Statement[] = [];
+  const debug = (_connection: number, text: string, values: unknown[]) =>
+    void sent.push({ text, values: values.map(toText) });
+  const sql = postgres(url, { max: 1, debug, fetch_types: false, onnotice: () => {} });
+  const run = <T>(statement: (sql: Sql) => T) => statement(sql as unknown as Sql);
+  const db = { run, read: run } as unknown as Database;
+  await createKeyStore(db).findActive(keyId);
+  const draft = draftLink({ target: TARGET }, { ownHosts: [], privateHosts: "allow", now: Date.now() });
+  const links = createLinkStore({ db, counts: createCounts(), newCode: () => ":code" });
+  // The code is no code, so that nothing is created; the statement is what is wanted.
+  await links.create(draft, { owner: BIG_OWNER, keyId }).catch(() => {});
+  await sql.end({ timeout: 1 });
+  const [lookUp, insert] = [
+    sent.find(({ text }) => text.includes("api_key")),
+    sent.find(({ text }) => text.includes("INSERT")),
+  ];
+  if (!lookUp || !insert) throw new Error("the stores did not send what a creation sends");
+  return { lookUp, insert };
+}
+
+type Rates = Record<"http" | "both" | "insert" | "batch", number[]>;
+
+async function measureRates({ tell }: Bench, url: string, key: string, program: string | undefined): Promise<Rates> {
+  const rates: Rates = { http: [], both: [], insert: [], batch: [] };
+  const keyId = key.split("_")[1] ?? "";
+  const { lookUp, insert } = await captureStatements(url, keyId);
+  const write = await startService("write", { DATABASE_URL: url });
+  const one = writePost("/v1/links", key, JSON.stringify({ target: TARGET }));
+  const many = writePost("/v1/links:batch", key, JSON.stringify({ links: Array(BATCH).fill({ target: TARGET }) }));
+  const over = { url: write.url, seconds: SECONDS };
+  const single = { ...over, clients: CLIENTS, next: () => one, status: 201 };
+  await runClosedLoop({ ...single, seconds: 2 });
+  for (let round = 0; round < ROUNDS; round += 1) {
+    tell(`round ${round + 1} of ${ROUNDS}`);
+    rates.http.push(await runClosedLoop(single));
+    if (program !== undefined) {
+      const pgbench = { program, url, clients: CLIENTS, seconds: SECONDS };
+      rates.both.push(await runPgbench(pgbench, [lookUp, insert]));
+      rates.insert.push(await runPgbench(pgbench, [insert]));
+    }
+    const calls = await runClosedLoop({ ...over, clients: BATCH_CLIENTS, next: () => many, status: 200 });
+    rates.batch.push(calls * BATCH);
+  }
+  await write.stop();
+  return rates;
+}
+
+export const creation: Subject = {
+  shows:
+    "how many links are created in a second, singly and a thousand in a call, beside what pgbench gets out of the database",
+  links: 1_000_000,
+  async run(bench) {
+    const { results, server, size, tell } = bench;
+    const url = await openSeeded(server, size, tell);
+    const key = await addOwnerKey(url, BIG_OWNER);
+    const program = await findPgbench();
+    results.noteLoad("before");
+    const rates = await measureRates(bench, url, key, program);
+    results.noteLoad("after");
+    const ratio = (a: readonly number[], b: readonly number[]) =>
+      median(a.map((rate, i) => rate / (b[i] ?? Number.NaN)));
+    results.figure(`single creations over HTTP, ${CLIENTS} clients`, median(rates.http), "a second");
+    if (program === undefined) results.figure("pgbench", PGBENCH_MISSING);
+    else {
+      results.figure(
+        `pgbench, the key's look-up and the same INSERT, ${CLIENTS} clients`,
+        median(rates.both),
+        "a second",
+      );
+      results.figure(`pgbench, the INSERT alone, ${CLIENTS} clients`, median(rates.insert), "a second");
+      results.figure("over HTTP ÷ pgbench with the INSERT alone", ratio(rates.http, rates.insert));
+      results.atLeast("over HTTP ÷ pgbench with the same statements", ratio(rates.http, rates.both), 0.7);
+    }
+    results.figure(`links created in calls of ${BATCH}, ${BATCH_CLIENTS} clients`, median(rates.batch), "a second");
+    results.atLeast("links a second in calls of a thousand ÷ singly", ratio(rates.batch, rates.http), 15);
+  },
+};
