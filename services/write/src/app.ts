@@ -1,6 +1,7 @@
 import { Problem } from "@linkfence/contracts";
 import { createErrorHandler, type Logger } from "@linkfence/service-shell";
 import express, { type Express, type RequestHandler } from "express";
+import type { ChangeStreams } from "./changes/streams.ts";
 import { type Counts, countRequest } from "./counts.ts";
 import { ownHostOf, type TargetRules } from "./domain/target.ts";
 import { apiRoutes } from "./http/api-routes.ts";
@@ -11,6 +12,7 @@ import { createLinkPresenter } from "./http/presentation.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
+import type { ChangeStore } from "./store/changes.ts";
 import type { KeyedLinkStore } from "./store/keyed-links.ts";
 import type { LinkStore } from "./store/links.ts";
 import type { LinkListing } from "./store/listing.ts";
@@ -20,6 +22,8 @@ export type AppDeps = {
   listing: LinkListing;
   keyedLinks: KeyedLinkStore;
   keys: Pick<KeyStore, "findActive">;
+  changes: Pick<ChangeStore, "readRange">;
+  streams: Pick<ChangeStreams, "admit">;
   statistics: Statistics;
   budget: BodyBudget;
   counts: Counts;

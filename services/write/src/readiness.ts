@@ -11,6 +11,7 @@ export async function checkReadiness(db: Database): Promise<Readiness> {
       (sql) => sql<{ complete: boolean }[]>`
         SELECT to_regclass('link') IS NOT NULL AND to_regclass('api_key') IS NOT NULL
            AND to_regprocedure('revoke_links(text[], text, text)') IS NOT NULL
+           AND to_regprocedure('owner_changes(text, bigint, bigint, int)') IS NOT NULL
            AND to_regprocedure('take_idempotency_key(text, text, text, bytea, int)') IS NOT NULL AS complete`,
       PROBE_TIMEOUT_MS,
     );
