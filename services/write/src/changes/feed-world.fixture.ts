@@ -7,7 +7,7 @@ import { createCounts } from "../counts.ts";
 import { createBodyBudget } from "../http/body-budget.ts";
 import { createStatistics } from "../statistics.ts";
 import { createKeyStore } from "../store/api-keys.ts";
-import { createChangeStore } from "../store/changes.ts";
+import { type ChangeStore, createChangeStore } from "../store/changes.ts";
 import { createIdempotency } from "../store/idempotency.ts";
 import { mintKey } from "../store/key-secret.ts";
 import { createKeyedLinkStore } from "../store/keyed-links.ts";
@@ -20,12 +20,18 @@ export type FeedWorld = Awaited<ReturnType<typeof startFeedWorld>>;
 
 const TIMES = { watchMs: 5, heartbeatMs: 20, drainMs: 300, readTimeoutMs: 5000, retryMs: 2000 };
 
-/** @param over what is to be otherwise; `glance` and `readRange` of `changes` may be replaced by weaker ones */
-export async function startFeedWorld(over: Partial<ChangeStreamsOptions> = {}) {
+/**
+ * @param over what is to be otherwise
+ * @param weaken puts something else in the place of the reader of the log
+ */
+export async function startFeedWorld(
+  over: Partial<ChangeStreamsOptions> = {},
+  weaken: (changes: ChangeStore) => ChangeStore = (changes) => changes,
+) {
   const database = await createTestDatabase("main");
   const db = createDatabase({ url: database.url, applicationName: "feed", max: 8, queryTimeoutMs: 10_000 });
   const counts = createCounts();
-  const changes = createChangeStore(db);
+  const changes = weaken(createChangeStore(db));
   const streams = createChangeStreams({
     ...TIMES,
     maxStreams: 100,
@@ -90,8 +96,11 @@ export async function startFeedWorld(over: Partial<ChangeStreamsOptions> = {}) {
       return text;
     },
     read: (options: ReaderOptions) => openReader(url, options),
-    get: (path: string, key: string, headers: Record<string, string> = {}) =>
-      fetch(url + path, { headers: { Authorization: `Bearer ${key}`, ...headers } }),
+    get: (
+      path: string,
+      key: string,
+      { headers = {}, ...more }: { method?: string; headers?: Record<string, string> } = {},
+    ) => fetch(url + path, { headers: { Authorization: `Bearer ${key}`, ...headers }, ...more }),
     async stop() {
       streams.stop();
       await server.close(5000);

@@ -82,8 +82,8 @@ export async function openReader(base: string, { key, path = "/v1/changes", head
     received: (count: number) => until(() => events.length >= count),
     /** Resolves when the server has ended the stream. */
     ended: () => until(() => state.ended),
-    pause: () => void response.socket.pause(),
-    resume: () => void response.socket.resume(),
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
     close: () => void response.destroy(),
   };
 }

@@ -1,7 +1,7 @@
 // One stream of changes. It reads pages from its own position when it is told that the log has moved on, and writes a page
 // before it reads the next: what waits in memory for a slow reader is one page. It only ever goes as far as its key was
 // seen to be good for, and is never at a position whose changes it has not written.
-import type { ServerResponse } from "node:http";
+import type { Writable } from "node:stream";
 import type { LinkChange } from "@linkfence/contracts";
 import type { Counts } from "../counts.ts";
 import { formatEvent, formatHeartbeat, formatOpening } from "../domain/change-feed.ts";
@@ -34,7 +34,7 @@ export type StreamOptions = {
 export type ChangeStream = ReturnType<typeof openChangeStream>;
 
 /** Opens a stream on a response whose header fields are set and whose reader is there. */
-export function openChangeStream(response: ServerResponse, options: StreamOptions) {
+export function openChangeStream(response: Writable, options: StreamOptions) {
   const { author, readRange, heartbeatMs, drainMs, retryMs, counts, onEnd } = options;
   let { position } = options;
   let target = position;
@@ -102,7 +102,7 @@ export function openChangeStream(response: ServerResponse, options: StreamOption
 }
 
 /** Resolves with whether everything written is out of this process within `timeoutMs`. */
-function awaitDrain(response: ServerResponse, timeoutMs: number): Promise<boolean> {
+function awaitDrain(response: Writable, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (drained: boolean) => {
       clearTimeout(timer);

@@ -57,7 +57,7 @@ export function changeRoutes({ changes, streams }: ChangeRouteDeps): Routes {
   return { "/v1/changes": { get: listChanges } };
 }
 
-/** Whoever likes both the same, or neither, gets JSON, as from every other call. */
+/** Of two that it likes the same, a caller gets what it names first; who says nothing, or likes neither, gets JSON. */
 function prefersStream(request: Request): boolean {
   return request.accepts(["application/json", EVENT_STREAM]) === EVENT_STREAM;
 }
