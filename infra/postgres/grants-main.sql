@@ -27,6 +27,7 @@ GRANT EXECUTE ON FUNCTION
 GRANT SELECT, DELETE ON redirect_instance TO linkfence_write;
 GRANT SELECT, INSERT ON settled_epoch TO linkfence_write;
 GRANT EXECUTE ON FUNCTION revoke_links(text[], text, text), feed_epoch() TO linkfence_write;
+GRANT EXECUTE ON FUNCTION owner_changes(text, bigint, bigint, int) TO linkfence_write;
 -- It keeps answers, and reads and removes them by functions alone; when they expire is the table's own default.
 GRANT INSERT (owner, call, key, request_digest, status, location, body) ON idempotency_record TO linkfence_write;
 GRANT EXECUTE ON FUNCTION

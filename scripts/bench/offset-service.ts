@@ -10,7 +10,10 @@ import { generateCode } from "../../services/write/src/domain/code.ts";
 import { createBodyBudget } from "../../services/write/src/http/body-budget.ts";
 import { createStatistics } from "../../services/write/src/statistics.ts";
 import { createKeyStore } from "../../services/write/src/store/api-keys.ts";
+import { createChangeStore } from "../../services/write/src/store/changes.ts";
 import { createIdempotency } from "../../services/write/src/store/idempotency.ts";
+import { createKeyListing } from "../../services/write/src/store/key-listing.ts";
+import { createKeyManagement } from "../../services/write/src/store/key-management.ts";
 import { createKeyedLinkStore } from "../../services/write/src/store/keyed-links.ts";
 import { createLinkStore } from "../../services/write/src/store/links.ts";
 import { createOffsetListing } from "./offset-listing.ts";
@@ -32,6 +35,11 @@ const app = createApp({
   links: createLinkStore({ db, counts, newCode }),
   keyedLinks: createKeyedLinkStore({ db, idempotency, counts, newCode, shortUrlBase: config.PUBLIC_BASE_URL }),
   keys: createKeyStore(db),
+  keyManagement: createKeyManagement(db, counts),
+  keyListing: createKeyListing(db),
+  keyUsage: { note: () => {} },
+  changes: createChangeStore(db),
+  streams: { admit: () => Promise.reject(new Error("no streams here")) },
   statistics: createStatistics({ baseUrl: config.CLICK_INGEST_URL, timeoutMs: queryTimeoutMs, onChange: () => {} }),
   budget: createBodyBudget(1024 * 1024),
   counts,

@@ -1,3 +1,4 @@
+export * from "./change.ts";
 export * from "./clicks.ts";
 export * from "./code.ts";
 export * from "./key.ts";

@@ -19,6 +19,8 @@ describe("migrations", () => {
         "0003_revocation_numbers",
         "0004_idempotency",
         "0005_listing",
+        "0006_keys",
+        "0008_change_owner",
         "0009_revocation",
       ]);
       await database.drop();

@@ -1,6 +1,7 @@
 import { Problem } from "@linkfence/contracts";
 import { createErrorHandler, type Logger } from "@linkfence/service-shell";
 import express, { type Express, type RequestHandler } from "express";
+import type { ChangeStreams } from "./changes/streams.ts";
 import { type Counts, countRequest } from "./counts.ts";
 import { ownHostOf, type TargetRules } from "./domain/target.ts";
 import { apiRoutes } from "./http/api-routes.ts";
@@ -12,6 +13,7 @@ import { addRoutes, countRequests } from "./http/routes.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
+import type { ChangeStore } from "./store/changes.ts";
 import type { KeyListing } from "./store/key-listing.ts";
 import type { KeyManagement } from "./store/key-management.ts";
 import type { KeyedLinkStore } from "./store/keyed-links.ts";
@@ -26,6 +28,8 @@ export type AppDeps = {
   keyManagement: KeyManagement;
   keyListing: KeyListing;
   keyUsage: Pick<KeyUsage, "note">;
+  changes: Pick<ChangeStore, "readRange">;
+  streams: Pick<ChangeStreams, "admit">;
   statistics: Statistics;
   budget: BodyBudget;
   counts: Counts;

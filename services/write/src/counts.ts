@@ -27,6 +27,13 @@ export function createCounts() {
       unauthorized: 0,
     },
     keyUses: { written: 0, dropped: 0, failures: 0 },
+    /** Streams of changes: what they sent, why they ended or did not open, and what could not be read for them. */
+    changes: {
+      events: 0,
+      ended: { client: 0, slow: 0, key: 0, stopped: 0 },
+      refused: { process: 0, owner: 0 },
+      failures: { head: 0, page: 0 },
+    },
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
   };
 }

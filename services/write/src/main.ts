@@ -9,6 +9,7 @@ import {
   runService,
 } from "@linkfence/service-shell";
 import { createApp } from "./app.ts";
+import { createChangeStreams } from "./changes/streams.ts";
 import { readWriteConfig } from "./config.ts";
 import { createCounts } from "./counts.ts";
 import { generateCode } from "./domain/code.ts";
@@ -18,6 +19,7 @@ import { registerMetrics } from "./metrics.ts";
 import { checkReadiness } from "./readiness.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
+import { createChangeStore } from "./store/changes.ts";
 import { createIdempotency } from "./store/idempotency.ts";
 import { createKeyListing } from "./store/key-listing.ts";
 import { createKeyManagement } from "./store/key-management.ts";
@@ -53,6 +55,21 @@ const SWEEP = { intervalMs: 60_000, batch: 500, maxBatches: 100 };
 const KEY_USES = { pauseMs: 1000, maxPending: 1000 };
 /** Nobody waits for it. Longer than its own wait for a lock, short enough to leave its connection to others soon. */
 const TOUCH_TIMEOUT_MS = 500;
+/**
+ * Streams of changes. A log that is looked at four times a second is up to date for people, and costs nothing; a heartbeat
+ * each 15 s is what the HTML standard advises, half of what a silent connection is given here and a quarter of what common
+ * proxies give it. A place costs a socket and at most one page in memory.
+ */
+const STREAMS = {
+  maxStreams: 100,
+  maxPerOwner: 10,
+  watchMs: 250,
+  heartbeatMs: 15_000,
+  drainMs: 10_000,
+  retryMs: 2000,
+};
+/** Of the pool, what may read for streams; requests keep the rest. */
+const STREAM_READS_SHARE = 0.25;
 /** Requests end within their database deadlines; the process must be gone before an orchestrator kills it. */
 const DRAIN_MS = 12_000;
 
@@ -96,8 +113,20 @@ await runService(logger, async (onStop) => {
     onFailure: (error) => logger.warn("the last use of keys could not be written", { error }),
   });
   onStop(() => keyUsage.stop());
+  const changes = createChangeStore(db);
+  const streams = createChangeStreams({
+    ...STREAMS,
+    changes,
+    counts: counts.changes,
+    maxReads: Math.max(1, Math.floor(config.DATABASE_POOL_MAX * STREAM_READS_SHARE)),
+    readTimeoutMs: config.QUERY_TIMEOUT_MS,
+    onTrouble: (error) =>
+      error === undefined
+        ? logger.info("changes can be read again")
+        : logger.warn("changes cannot be read; their streams wait", { error }),
+  });
   const metrics = createMetrics();
-  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, db });
+  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, db });
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
   const ops = await listen(opsHandler, opsListen);
@@ -120,6 +149,8 @@ await runService(logger, async (onStop) => {
     keyManagement: createKeyManagement(db, counts),
     keyListing: createKeyListing(db),
     keyUsage,
+    changes,
+    streams,
     statistics,
     budget,
     counts,
@@ -130,5 +161,7 @@ await runService(logger, async (onStop) => {
   });
   const server = await listen(app, { port: config.PORT, host: config.HOST, maxConnections: MAX_CONNECTIONS });
   onStop(() => server.close(DRAIN_MS));
+  // Undone first: a stream would hold the drain for as long as it takes.
+  onStop(() => streams.stop());
   logger.info("listening", { port: server.port, opsPort: ops.port });
 });

@@ -1,5 +1,6 @@
 import type { Database } from "@linkfence/db";
 import type { Metrics } from "@linkfence/service-shell";
+import type { ChangeStreams } from "./changes/streams.ts";
 import type { Counts } from "./counts.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
 import type { KeyUsage } from "./key-usage.ts";
@@ -12,14 +13,13 @@ export type Measured = {
   budget: BodyBudget;
   idempotency: Idempotency;
   keyUsage: KeyUsage;
+  streams: Pick<ChangeStreams, "stats">;
   db: Database;
 };
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
-export function registerMetrics(
-  metrics: Metrics,
-  { counts, statistics, budget, idempotency, keyUsage, db }: Measured,
-): void {
+export function registerMetrics(metrics: Metrics, measured: Measured): void {
+  const { counts, statistics, budget, idempotency, keyUsage, streams, db } = measured;
   const { counter, gauge } = metrics;
   counter("linkfence_requests_total", "requests answered", () => requestSamples(counts), ["route", "status"]);
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
@@ -41,6 +41,7 @@ export function registerMetrics(
   counter("linkfence_idempotency_records_removed_total", "expired answers removed", () => counts.sweeps.removed);
   counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
   registerKeys(metrics, counts, keyUsage);
+  registerStreams(metrics, counts.changes, streams);
   registerDatabase(metrics, db);
 }
 
@@ -50,6 +51,15 @@ function registerKeys({ counter, gauge }: Metrics, counts: Counts, keyUsage: Key
   counter("linkfence_key_uses_dropped_total", "last uses not noted for want of room", () => counts.keyUses.dropped);
   counter("linkfence_key_use_failures_total", "statements that wrote no last use", () => counts.keyUses.failures);
   gauge("linkfence_key_uses_pending", "keys whose last use is to be written", keyUsage.pending);
+}
+
+function registerStreams({ counter, gauge }: Metrics, counts: Counts["changes"], streams: Measured["streams"]): void {
+  gauge("linkfence_change_streams", "streams of changes open", () => streams.stats().open);
+  gauge("linkfence_change_stream_reads", "pages read for streams", () => streams.stats().reads, "where");
+  counter("linkfence_change_stream_events_total", "changes sent in streams", () => counts.events);
+  counter("linkfence_change_streams_ended_total", "streams that ended", () => counts.ended, "why");
+  counter("linkfence_change_streams_refused_total", "streams not opened", () => counts.refused, "bound");
+  counter("linkfence_change_stream_failures_total", "failed reads for streams", () => counts.failures, "what");
 }
 
 function registerDatabase({ counter, gauge }: Metrics, db: Database): void {

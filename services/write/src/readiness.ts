@@ -12,7 +12,8 @@ export async function checkReadiness(db: Database): Promise<Readiness> {
         SELECT to_regclass('link') IS NOT NULL AND to_regclass('api_key') IS NOT NULL
            AND to_regprocedure('revoke_links(text[], text, text)') IS NOT NULL
            AND to_regprocedure('take_idempotency_key(text, text, text, bytea, int)') IS NOT NULL
-           AND to_regprocedure('touch_api_keys(text[])') IS NOT NULL AS complete`,
+           AND to_regprocedure('touch_api_keys(text[])') IS NOT NULL
+           AND to_regprocedure('owner_changes(text, bigint, bigint, int)') IS NOT NULL AS complete`,
       PROBE_TIMEOUT_MS,
     );
     return row?.complete ? { ready: true } : { ready: false, reason: "the schema is missing: run the migrations" };

@@ -44,7 +44,8 @@ BEGIN
     RETURNING l.code, n.active, l.version, n.seq
   ),
   logged AS (
-    INSERT INTO link_change (seq, code, version, changed_by) SELECT c.seq, c.code, c.version, p_by FROM changed c
+    INSERT INTO link_change (seq, code, version, changed_by, owner)
+    SELECT c.seq, c.code, c.version, p_by, p_owner FROM changed c
   )
   SELECT a.place::int, a.code,
          CASE WHEN o.code IS NULL THEN 'not-found' WHEN a.first AND c.active THEN 'revoked' ELSE 'already-revoked' END,

@@ -1,10 +1,11 @@
 import { documentRoutes } from "../openapi/document-routes.ts";
 import { type BatchRouteDeps, batchRoutes } from "./batch-routes.ts";
 import type { Routes } from "./call.ts";
+import { type ChangeRouteDeps, changeRoutes } from "./changes-routes.ts";
 import { type KeyRouteDeps, keyRoutes } from "./keys-routes.ts";
 import { type LinkRouteDeps, linkRoutes } from "./links-routes.ts";
 
-export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps & KeyRouteDeps;
+export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps & KeyRouteDeps & ChangeRouteDeps;
 
 /** Every call of the admin API. Nothing of `deps` is used before a request comes. */
 export function apiRoutes(deps: ApiRouteDeps): Routes {
@@ -12,6 +13,7 @@ export function apiRoutes(deps: ApiRouteDeps): Routes {
     ...linkRoutes(deps),
     ...batchRoutes(deps),
     ...keyRoutes(deps),
+    ...changeRoutes(deps),
     ...documentRoutes(() => routes),
   };
   return routes;

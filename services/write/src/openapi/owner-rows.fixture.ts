@@ -29,10 +29,11 @@ export type Row =
       owner: number;
     };
 
+const revokedLink = linkMaker("a revoked link", { revoked: true });
 const links = [
   linkMaker("a link with a random code", {}),
   linkMaker("a link with an alias", { alias: true }),
-  linkMaker("a revoked link", { revoked: true }),
+  revokedLink,
 ];
 
 export const rows: Readonly<Record<string, Row>> = {
@@ -50,6 +51,7 @@ export const rows: Readonly<Record<string, Row>> = {
   revokeLinks: { things: links, ask: ({ id }) => ({ body: { codes: [id] } }), stranger: "item-not-found", owner: 200 },
   // There is no click-ingest beside these tests: who may ask gets as far as that.
   getLinkStats: { things: links, stranger: "not-found", owner: 503 },
+  listChanges: { things: [revokedLink], ask: () => ({ query: "limit=1000" }), stranger: "hidden", owner: 200 },
   listKeys: { things: [keyMaker], ask: () => ({ query: "limit=100" }), stranger: "hidden", owner: 200 },
   createKey: { touchesNothing: "it makes a key of the caller's own owner" },
   rotateKey: { things: [keyMaker], stranger: "not-found", owner: 201 },

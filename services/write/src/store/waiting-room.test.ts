@@ -44,6 +44,13 @@ test("who finds no place in time is told so, and work that fails leaves its plac
   expect(room.stats()).toEqual({ inside: 0, waiting: 0 });
 });
 
+test("what is left of the time is told to the work", async () => {
+  const room = createWaitingRoom(1);
+  const left = await room.run(LONG_MS, (leftMs) => Promise.resolve(leftMs));
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThanOrEqual(LONG_MS);
+});
+
 test("a room without places lets nobody in", async () => {
   const room = createWaitingRoom(0);
   expect(await room.run(1, () => Promise.resolve("never"))).toBeUndefined();

@@ -34,11 +34,16 @@ export function createWaitingRoom(places: number) {
     else inside -= 1;
   }
 
-  /** Does `work` when there is a place. Returns what it returns, or undefined when there was no place in time. */
-  async function run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T | undefined> {
+  /**
+   * Does `work` when there is a place.
+   * @param work gets what is left of `timeoutMs`, at least 1
+   * @returns what `work` returns, or undefined when there was no place in time
+   */
+  async function run<T>(timeoutMs: number, work: (leftMs: number) => Promise<T>): Promise<T | undefined> {
+    const endsAt = performance.now() + timeoutMs;
     if (!(await enter(timeoutMs))) return undefined;
     try {
-      return await work();
+      return await work(Math.max(1, Math.floor(endsAt - performance.now())));
     } finally {
       leave();
     }

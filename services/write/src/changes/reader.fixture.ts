@@ -1,0 +1,89 @@
+// A reader of event streams for tests: it takes what comes apart, and can be told to stop reading.
+import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+
+export type StreamEvent = { id: string; event: string; data: Record<string, unknown> };
+export type StreamReader = Awaited<ReturnType<typeof openReader>>;
+
+export type ReaderOptions = {
+  key: string;
+  path?: string;
+  headers?: Record<string, string>;
+};
+
+/** Opens a stream, and resolves when its answer begins. */
+export async function openReader(base: string, { key, path = "/v1/changes", headers = {} }: ReaderOptions) {
+  const fields = { Authorization: `Bearer ${key}`, Accept: "text/event-stream", ...headers };
+  const { hostname, port } = new URL(base);
+  const events: StreamEvent[] = [];
+  const listeners = new Set<() => void>();
+  const state = { lastId: "", retry: 0, heartbeats: 0, ended: false, broken: false };
+  let rest = "";
+
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const outgoing = request({ hostname, port, path, headers: fields, agent: false });
+    outgoing.once("response", resolve).once("error", reject).end();
+  });
+  const tell = () => {
+    for (const listener of listeners) listener();
+  };
+  response.setEncoding("utf8");
+  response.on("data", (chunk: string) => {
+    const blocks = (rest + chunk).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) take(block);
+    tell();
+  });
+  response.on("error", () => {
+    state.broken = true;
+  });
+  response.once("close", () => {
+    state.ended = true;
+    tell();
+  });
+
+  function take(block: string): void {
+    const lines = block.split("\n").map((line) => line.split(/: ?/, 1).concat(line.replace(/^[^:]*: ?/, "")));
+    const field = (name: string) => lines.find(([key]) => key === name)?.[1];
+    const id = field("id");
+    if (id !== undefined) state.lastId = id;
+    if (field("retry") !== undefined) state.retry = Number(field("retry"));
+    if (lines.some(([key]) => key === "")) state.heartbeats += 1;
+    const data = field("data");
+    if (data !== undefined)
+      events.push({ id: state.lastId, event: field("event") ?? "message", data: JSON.parse(data) });
+  }
+
+  /** Resolves when `holds`; rejects when the stream ended before, or after 40 s. */
+  function until(holds: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const finish = (act: () => void) => {
+        clearTimeout(timer);
+        listeners.delete(look);
+        act();
+      };
+      const look = () => {
+        if (holds()) finish(resolve);
+        else if (state.ended) finish(() => reject(new Error(`the stream ended with ${events.length} events`)));
+      };
+      const timer = setTimeout(() => finish(() => reject(new Error(`still ${events.length} events`))), 40_000);
+      listeners.add(look);
+      look();
+    });
+  }
+
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers as IncomingHttpHeaders,
+    events,
+    state,
+    codes: () => events.map(({ data }) => data.code),
+    until,
+    /** Resolves when so many events have come. */
+    received: (count: number) => until(() => events.length >= count),
+    /** Resolves when the server has ended the stream. */
+    ended: () => until(() => state.ended),
+    pause: () => void response.pause(),
+    resume: () => void response.resume(),
+    close: () => void response.destroy(),
+  };
+}
