@@ -13,6 +13,8 @@ export function createCounts() {
     /** What became of creations with a key. */
     idempotency: { created: 0, replayed: 0, reused: 0, "in-use": 0 },
     sweeps: { removed: 0, failures: 0 },
+    /** Calls refused by a rate limit. */
+    rateLimited: { key: 0, address: 0 },
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
   };
 }

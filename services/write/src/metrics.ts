@@ -2,6 +2,7 @@ import type { Database } from "@linkfence/db";
 import type { Metrics } from "@linkfence/service-shell";
 import type { Counts } from "./counts.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
+import type { RateLimits } from "./http/rate-limits.ts";
 import type { Statistics } from "./statistics.ts";
 import type { Idempotency } from "./store/idempotency.ts";
 
@@ -36,6 +37,14 @@ export function registerMetrics(metrics: Metrics, { counts, statistics, budget, 
   counter("linkfence_idempotency_records_removed_total", "expired answers removed", () => counts.sweeps.removed);
   counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
   registerDatabase(metrics, db);
+}
+
+/** What the limits on calls refused, and how many clients they remember. */
+export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts, { key, address }: RateLimits): void {
+  const each = (name: "clients" | "evicted") => () => ({ key: key.stats()[name], address: address.stats()[name] });
+  counter("linkfence_rate_limited_total", "calls refused by a rate limit", () => counts.rateLimited, "limit");
+  gauge("linkfence_rate_limit_clients", "clients that a rate limit remembers", each("clients"), "limit");
+  counter("linkfence_rate_limit_evictions_total", "clients forgotten for want of room", each("evicted"), "limit");
 }
 
 function registerDatabase({ counter, gauge }: Metrics, db: Database): void {
