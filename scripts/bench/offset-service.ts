@@ -8,6 +8,7 @@ import { readWriteConfig } from "../../services/write/src/config.ts";
 import { createCounts } from "../../services/write/src/counts.ts";
 import { generateCode } from "../../services/write/src/domain/code.ts";
 import { createBodyBudget } from "../../services/write/src/http/body-budget.ts";
+import { createRateLimits } from "../../services/write/src/http/rate-limits.ts";
 import { createStatistics } from "../../services/write/src/statistics.ts";
 import { createKeyStore } from "../../services/write/src/store/api-keys.ts";
 import { createChangeStore } from "../../services/write/src/store/changes.ts";
@@ -41,6 +42,13 @@ const app = createApp({
   changes: createChangeStore(db),
   streams: { admit: () => Promise.reject(new Error("no streams here")) },
   statistics: createStatistics({ baseUrl: config.CLICK_INGEST_URL, timeoutMs: queryTimeoutMs, onChange: () => {} }),
+  limits: createRateLimits({
+    keyPerMinute: 0,
+    addressPerMinute: 0,
+    counts: counts.rateLimited,
+    now: () => performance.now(),
+  }),
+  trustedProxies: "",
   budget: createBodyBudget(1024 * 1024),
   counts,
   logger,

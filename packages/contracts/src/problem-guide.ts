@@ -77,6 +77,10 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
     meaning: "Every random code that was drawn was taken.",
     remedy: "Ask for longer codes, or try again.",
   },
+  "rate-limited": {
+    meaning: "The key has made too many calls, or too many calls without a valid key came from the address.",
+    remedy: "Go on when `Retry-After` has passed; the `RateLimit` header fields say how much is left.",
+  },
   overloaded: {
     meaning: "Too many requests are under way; nothing was done.",
     remedy: "Try again after `Retry-After`, with growing pauses.",

@@ -19,6 +19,7 @@ export const PROBLEM_CODES = [
   "invalid-target",
   "invalid-alias",
   "immutable-field",
+  "rate-limited",
   "code-space-exhausted",
   "overloaded",
   "unavailable",
@@ -42,6 +43,8 @@ export const ProblemBody = Type.Object(
     status: Type.Integer(),
     code: Type.Enum([...PROBLEM_CODES]),
     detail: Type.String(),
+    /** Names the request (section 3.1.5): `urn:linkfence:request:` and its `X-Request-Id`. Items of a batch have none. */
+    instance: Type.Optional(Type.String({ format: "uri" })),
     errors: Type.Optional(Type.Array(FieldFault)),
   },
   { additionalProperties: false },

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "@jest/globals";
+import express from "express";
 import { Type } from "typebox";
 import { ConfigError, readConfig, setting } from "./config.ts";
 
@@ -13,6 +14,7 @@ const schema = Type.Object({
   BASE_URL: setting.httpUrl({ default: "http://127.0.0.1:1", description: "url" }),
   DATABASE_URL: setting.databaseUrl({ default: "postgres://u@h/d", description: "database" }),
   NEEDED: setting.text({ description: "required" }),
+  PROXIES: Type.Optional(setting.proxyList({ description: "proxies" })),
 });
 const read = (env: Record<string, string>) => readConfig(schema, { NEEDED: "x", ...env });
 
@@ -119,5 +121,48 @@ describe("a value kept in a file", () => {
 
   test("is refused when it cannot be read", () => {
     expect(() => readConfig(schema, { NEEDED_FILE: join(directory, "nothing") })).toThrow("NEEDED_FILE names a file");
+  });
+});
+
+describe("a list of proxies", () => {
+  test.each([
+    "10.0.0.0/8",
+    "10.1.2.3",
+    "2001:db8::/32, ::1",
+    "loopback,linklocal , uniquelocal",
+    "::ffff:10.0.0.1",
+    "192.168.0.1/32,fd00::1/128",
+  ])("%s is taken, by Express too", (text) => {
+    expect(read({ PROXIES: text }).PROXIES).toBe(text);
+    const names = text.split(",").map((name) => name.trim());
+    expect(express().set("trust proxy", names).get("trust proxy fn")("8.8.8.8", 0)).toBe(false);
+  });
+
+  test.each([
+    "true",
+    "false",
+    "1",
+    "*",
+    "",
+    ",",
+    "10.0.0.0/8,",
+    "10.0.0.0/0",
+    "::/0",
+    "10.0.0.0/33",
+    "::1/129",
+    "10.0.0.0/08",
+    "10.0.0.0/8/8",
+    "10.0.0.0/255.0.0.0",
+    "10.0.0",
+    "010.0.0.1",
+    "proxy.example",
+    "fe80::1%eth0",
+    "10.0.0.1 10.0.0.2",
+    "loopback/8",
+    "everybody",
+  ])("%p is refused, and the variable named", (text) => {
+    const faults = faultsOf({ PROXIES: text });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(/^PROXIES must /);
   });
 });

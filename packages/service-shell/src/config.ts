@@ -1,6 +1,7 @@
 // Configuration from environment variables, judged whole before anything starts: every fault is listed at once, each
 // names its variable and the rule, and none repeats the value, which may be a secret.
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import { parseUrl } from "@linkfence/contracts";
 import { Ajv } from "ajv";
 import { envSchema } from "env-schema";
@@ -35,6 +36,8 @@ export const setting = {
   httpUrl: (about: Described<string>) => Type.String({ format: "http-url", ...about }),
   /** As `httpUrl`, and without a path: what paths can be appended to. */
   httpOrigin: (about: Described<string>) => Type.String({ format: "http-origin", ...about }),
+  /** Addresses and networks of proxies, parted by commas; see `isProxyList`. */
+  proxyList: (about: Described<string>) => Type.String({ format: "proxy-list", maxLength: 4096, ...about }),
   /** PostgreSQL connection URL. Secret: its value is never printed. */
   databaseUrl: (about: Described<string>) => Type.String({ format: "database-url", ...about }),
 };
@@ -42,6 +45,8 @@ export const setting = {
 const RULES: Record<string, string> = {
   "http-url": "must be an http:// or https:// URL without credentials, query and fragment",
   "http-origin": "must be an http:// or https:// URL without credentials, path, query and fragment",
+  "proxy-list":
+    "must name proxies, parted by commas: addresses, networks as 10.0.0.0/8 or 2001:db8::/32, or loopback, linklocal, uniquelocal",
   "database-url":
     "must be a postgres:// URL with a host and a database; percent-encode # ? / @ : and % in the user name and the password",
 };
@@ -103,6 +108,7 @@ function createAjv(): Ajv {
   ajv.addFormat("http-url", (text) => isHttpUrl(text));
   ajv.addFormat("http-origin", (text) => isHttpUrl(text) && new URL(text).pathname === "/");
   ajv.addFormat("database-url", (text) => isDatabaseUrl(text));
+  ajv.addFormat("proxy-list", (text) => isProxyList(text));
   return ajv;
 }
 
@@ -121,6 +127,23 @@ function isDatabaseUrl(text: string): boolean {
   return hosts.split(",").every((host) => {
     const { hostname = "", pathname = "" } = parseUrl(`tcp://${host}`) ?? {};
     return hostname !== "" && (pathname === "" || pathname === "/");
+  });
+}
+
+/** Express' names for networks that no packet from outside comes from. */
+const PROXY_WORDS = new Set(["loopback", "linklocal", "uniquelocal"]);
+
+/**
+ * Judges a list of proxies whose `X-Forwarded-For` is believed. A number of hops, `true` and networks of everybody are
+ * refused: with them callers could say who they are.
+ */
+function isProxyList(text: string): boolean {
+  return text.split(",").every((part) => {
+    const [address = "", prefix, ...rest] = part.trim().split("/");
+    if (PROXY_WORDS.has(address)) return prefix === undefined;
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    if (bits === 0 || address.includes("%") || rest.length > 0) return false;
+    return prefix === undefined || (/^[1-9]\d{0,2}$/.test(prefix) && Number(prefix) <= bits);
   });
 }
 

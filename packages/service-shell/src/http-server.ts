@@ -10,19 +10,33 @@ export type HttpServerOptions = {
   maxConnections: number;
   /** Refuse requests without a Host field unseen; default true. Who turns this off refuses them in its own words. */
   requireHost?: boolean;
+  /** A request, its body included, must be here within this time; default 15 s. */
+  requestTimeoutMs?: number;
+};
+
+/** What one server counts; the numbers only grow, but for `open`. */
+export type ServerStats = {
+  /** Open connections. */
+  open: number;
+  /** Connections closed at once, since there were too many. */
+  refused: number;
+  /** Requests that were never read whole, by what was wrong with them. */
+  unreadable: Readonly<Record<"malformed" | "oversized" | "slow" | "connect", number>>;
 };
 
 export type RunningServer = {
   port: number;
   server: Server;
+  stats(): ServerStats;
   /** Stops accepting, lets requests under way finish, and destroys what is left after `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 };
 
-/** Slow senders are cut off within seconds; a header block of a browser is far below 8 KiB. */
+/** Slow senders are cut off within seconds: a header block needs a few, the largest batch over a slow line some more. */
+const HEADERS_TIMEOUT_MS = 5000;
+const REQUEST_TIMEOUT_MS = 15_000;
+/** A header block of a browser, the request's target included, is far below 8 KiB. */
 const LIMITS: ServerOptions = {
-  headersTimeout: 5000,
-  requestTimeout: 15_000,
   connectionsCheckingInterval: 1000,
   maxHeaderSize: 8192,
   // Above the idle time of common load balancers (60 s), so that they close first and never write into a closed socket.
@@ -41,12 +55,27 @@ const SILENT_AT_STOP_MS = 1000;
  * Starts an HTTP server with tight limits. Rejects with the system's error, whose message names address and port.
  */
 export async function listen(listener: RequestListener, options: HttpServerOptions): Promise<RunningServer> {
-  const server = createServer({ ...LIMITS, requireHostHeader: options.requireHost ?? true }, listener);
+  const { requireHost = true, requestTimeoutMs: requestTimeout = REQUEST_TIMEOUT_MS } = options;
+  const headersTimeout = Math.min(HEADERS_TIMEOUT_MS, requestTimeout);
+  const server = createServer({ ...LIMITS, requestTimeout, headersTimeout, requireHostHeader: requireHost }, listener);
   // By default Node hides the fields after the first thousand. The size of the block bounds them already.
   server.maxHeadersCount = 0;
   server.setTimeout(STALLED_MS);
   const latest = trackLatest(server);
-  server.on("clientError", (error, socket) => refuseUnreadable(error, socket, latest.get(socket)));
+  const counts = { refused: 0, unreadable: { malformed: 0, oversized: 0, slow: 0, connect: 0 } };
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    // Reset by its client, which had nothing to say any more.
+    if (error.code !== "ECONNRESET") counts.unreadable[KINDS[error.code ?? ""] ?? "malformed"] += 1;
+    refuseUnreadable(error, socket, latest.get(socket));
+  });
+  server.on("drop", () => {
+    counts.refused += 1;
+  });
+  // No service is a tunnel. Node would close the connection without a word.
+  server.on("connect", (_request, socket) => {
+    counts.unreadable.connect += 1;
+    socket.on("error", () => socket.destroy()).end(briefAnswer("400 Bad Request"));
+  });
   // An Expect that is not known is ignored, which RFC 9110 section 10.1.1 allows, rather than answered behind our back.
   server.on("checkExpectation", listener);
   server.maxConnections = options.maxConnections;
@@ -58,7 +87,8 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
     });
   });
   const { port } = server.address() as AddressInfo;
-  return { port, server, close: (timeoutMs) => closeServer(server, latest, timeoutMs) };
+  const stats = () => ({ ...counts, open: latest.size });
+  return { port, server, stats, close: (timeoutMs) => closeServer(server, latest, timeoutMs) };
 }
 
 /** The open connections, each with the response to its latest request. Responses of a connection end in order. */
@@ -80,27 +110,50 @@ function isPending(response: ServerResponse | null | undefined): response is Ser
   return response != null && !response.writableFinished && !response.destroyed;
 }
 
+/** What Node's error codes stand for; everything else is malformed. */
+const KINDS: Readonly<Record<string, "oversized" | "slow">> = {
+  HPE_HEADER_OVERFLOW: "oversized",
+  ERR_HTTP_REQUEST_TIMEOUT: "slow",
+};
+const STATUS = {
+  malformed: "400 Bad Request",
+  oversized: "431 Request Header Fields Too Large",
+  slow: "408 Request Timeout",
+};
+
 /**
  * What cannot be read as a request is answered as briefly as can be, and kept by no cache. Behind requests whose answers
- * are still to come it is not answered at all: its answer would be taken for theirs.
+ * are still to come it is not answered at all: its answer would be taken for theirs. A body that takes too long belongs
+ * to such a request itself: that one's answer is then the server's.
  */
 function refuseUnreadable(
   error: NodeJS.ErrnoException,
   socket: Duplex,
   latest: ServerResponse | null | undefined,
 ): void {
+  const kind = KINDS[error.code ?? ""] ?? "malformed";
   if (isPending(latest) && socket.writable) {
-    latest.once("finish", () => socket.end());
+    if (kind === "slow" && !latest.req.complete) endSlow(latest);
+    else latest.once("finish", () => socket.end());
     return;
   }
-  const status =
-    error.code === "HPE_HEADER_OVERFLOW"
-      ? "431 Request Header Fields Too Large"
-      : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? "408 Request Timeout"
-        : "400 Bad Request";
   if (!socket.writable || error.code === "ECONNRESET") socket.destroy();
-  else socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n`);
+  else socket.end(briefAnswer(STATUS[kind]));
+}
+
+/**
+ * Its handler waits for the rest of the body. Node tells it that none will come only while there is no answer, so that
+ * it is told here; it would wait for ever.
+ */
+function endSlow(response: ServerResponse): void {
+  const { req: request } = response;
+  request.socket.once("close", () => request.destroy());
+  if (response.headersSent) response.destroy();
+  else response.writeHead(408, { Connection: "close", "Cache-Control": "no-store", "Content-Length": 0 }).end();
+}
+
+function briefAnswer(status: string): string {
+  return `HTTP/1.1 ${status}\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n`;
 }
 
 /**

@@ -1,5 +1,7 @@
 export { ConfigError, readConfig, setting } from "./config.ts";
+export { hasOneHost } from "./host-field.ts";
 export { type ExchangeOptions, exchange } from "./http-exchange.ts";
+export { registerServerMetrics } from "./http-metrics.ts";
 export { type HttpServerOptions, listen, type RunningServer } from "./http-server.ts";
 export { isJsonInUtf8, isJsonPatchInUtf8 } from "./json-media-type.ts";
 export { createLogger, type Logger, type LogLevel, redact } from "./logger.ts";

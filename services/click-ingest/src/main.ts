@@ -1,5 +1,12 @@
 import { createDatabase } from "@linkfence/db";
-import { configOrExit, createLogger, createOpsHandler, listen, runService } from "@linkfence/service-shell";
+import {
+  configOrExit,
+  createLogger,
+  createOpsHandler,
+  listen,
+  registerServerMetrics,
+  runService,
+} from "@linkfence/service-shell";
 import { createApp } from "./app.ts";
 import { readIngestConfig } from "./config.ts";
 import { createBodyReader } from "./http/batch-body.ts";
@@ -64,6 +71,7 @@ await runService(logger, async (onStop) => {
 
   const app = createApp({ intake, ledger, stats: createStatsStore(readerPool), logger, bodies });
   const server = await listen(app, { host: config.HOST, port: config.PORT, maxConnections: CONNECTIONS_MAX });
+  registerServerMetrics(metrics, server);
   onStop(() => {
     // Nothing new is taken in; what waits is answered by its deadline, and one second more lets the answers out.
     intake.close();

@@ -12,6 +12,7 @@ import {
   type Logger,
   listen,
   type Readiness,
+  registerServerMetrics,
   runService,
   type Undo,
 } from "@linkfence/service-shell";
@@ -69,6 +70,7 @@ await runService(logger, async (onStop) => {
   const syncAgeMs = () => lookup.syncAge(performance.now(), Date.now());
   const metrics = createMetrics();
   registerMetrics(metrics, { hotPath, lookup, follower, wake, sender, databases, syncAgeMs });
+  registerServerMetrics(metrics, server);
   const opsHandler = createOpsHandler(metrics, () => readiness(syncAgeMs(), wake));
   const ops = await listen(opsHandler, { port: config.OPS_PORT, host, maxConnections: OPS_CONNECTIONS });
   onStop(() => ops.close(CLOSE_MS));

@@ -5,11 +5,17 @@ import type { ChangeStreams } from "./changes/streams.ts";
 import { type Counts, countRequest } from "./counts.ts";
 import { ownHostOf, type TargetRules } from "./domain/target.ts";
 import { apiRoutes } from "./http/api-routes.ts";
+import { createAudit } from "./http/audit.ts";
 import { createAuthenticator } from "./http/auth.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
+import { createGuard } from "./http/guard.ts";
 import { createLinkPresenter } from "./http/presentation.ts";
+import type { RateLimits } from "./http/rate-limits.ts";
+import { identifyRequests } from "./http/request-id.ts";
+import { refuseOddTargets } from "./http/request-target.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
+import { setSecurityHeaders } from "./http/security-headers.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
@@ -32,6 +38,9 @@ export type AppDeps = {
   streams: Pick<ChangeStreams, "admit">;
   statistics: Statistics;
   budget: BodyBudget;
+  limits: RateLimits;
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed, parted by commas; none where it is empty. */
+  trustedProxies: string;
   counts: Counts;
   logger: Logger;
   /** Origin of short URLs. */
@@ -43,6 +52,7 @@ export type AppDeps = {
 
 /** Creates the admin API. It opens nothing and listens nowhere. */
 export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, keyUsage, ...rest }: AppDeps): Express {
+  const { limits, trustedProxies } = rest;
   const app = express();
   app
     .disable("x-powered-by")
@@ -50,9 +60,19 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, k
     .enable("case sensitive routing")
     .enable("strict routing")
     .set("query parser", "simple");
+  app.set(
+    "trust proxy",
+    trustedProxies
+      .split(",")
+      .map((name) => name.trim())
+      .filter(Boolean),
+  );
   app.use(
     countRequests((route, statusClass) => countRequest(counts, route, statusClass)),
+    identifyRequests,
+    setSecurityHeaders,
     setCommonHeaders,
+    refuseOddTargets,
   );
   const authenticate = createAuthenticator({
     keys,
@@ -66,7 +86,7 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, k
     presentLink: createLinkPresenter(publicBaseUrl),
     rules: { ownHosts: [ownHostOf(publicBaseUrl)], privateHosts },
   };
-  addRoutes(app, apiRoutes(deps), authenticate);
+  addRoutes(app, apiRoutes(deps), { admit: createGuard(authenticate, limits), audit: createAudit(logger) });
   app.use(() => {
     throw new Problem("not-found", "this service has no such path");
   });
@@ -76,6 +96,5 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, k
 
 const setCommonHeaders: RequestHandler = (_request, response, next) => {
   response.setHeader("Cache-Control", "no-store");
-  response.setHeader("X-Content-Type-Options", "nosniff");
   next();
 };

@@ -1,6 +1,11 @@
 import { readConfig, setting } from "@linkfence/service-shell";
 import { type Static, Type } from "typebox";
 
+/** A thousand a second: several times what a busy platform asks, and about what one process can answer. */
+const KEY_CALLS = 60_000;
+/** Five a second: far more than slips and expired keys make, and nothing that the database notices. */
+const ADDRESS_FAILURES = 300;
+
 export const configSchema = Type.Object({
   HOST: setting.text({ default: "127.0.0.1", description: "address to listen on" }),
   PORT: setting.port({ default: 7001, description: "port of the admin API" }),
@@ -27,6 +32,21 @@ export const configSchema = Type.Object({
     default: "allow",
     description: "deny refuses loopback, private and link-local targets in every spelling",
   }),
+  RATE_LIMIT_KEY_PER_MINUTE: setting.integer(0, 100_000_000, {
+    default: KEY_CALLS,
+    description: "calls that one API key may make, for each process; 0 means no limit",
+  }),
+  RATE_LIMIT_ADDRESS_PER_MINUTE: setting.integer(0, 100_000_000, {
+    default: ADDRESS_FAILURES,
+    description:
+      "calls without a valid key from one address (IPv6: one /64), for each process; calls with a valid one do not count; 0 means no limit",
+  }),
+  TRUST_PROXY: Type.Optional(
+    setting.proxyList({
+      description:
+        "proxies whose `X-Forwarded-For` is believed: addresses, networks as `10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`, parted by commas",
+    }),
+  ),
 });
 export type Config = Static<typeof configSchema>;
 

@@ -34,6 +34,8 @@ export function createCounts() {
       refused: { process: 0, owner: 0 },
       failures: { head: 0, page: 0 },
     },
+    /** Calls refused by a rate limit. */
+    rateLimited: { key: 0, address: 0 },
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },
   };
 }

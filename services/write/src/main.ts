@@ -6,6 +6,7 @@ import {
   createMetrics,
   createOpsHandler,
   listen,
+  registerServerMetrics,
   runService,
 } from "@linkfence/service-shell";
 import { createApp } from "./app.ts";
@@ -14,8 +15,9 @@ import { readWriteConfig } from "./config.ts";
 import { createCounts } from "./counts.ts";
 import { generateCode } from "./domain/code.ts";
 import { createBodyBudget } from "./http/body-budget.ts";
+import { createRateLimits } from "./http/rate-limits.ts";
 import { createKeyUsage } from "./key-usage.ts";
-import { registerMetrics } from "./metrics.ts";
+import { registerLimitMetrics, registerMetrics } from "./metrics.ts";
 import { checkReadiness } from "./readiness.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
@@ -88,6 +90,12 @@ await runService(logger, async (onStop) => {
 
   const counts = createCounts();
   const budget = createBodyBudget(BATCH_BYTES);
+  const limits = createRateLimits({
+    keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
+    addressPerMinute: config.RATE_LIMIT_ADDRESS_PER_MINUTE,
+    counts: counts.rateLimited,
+    now: () => performance.now(),
+  });
   const newCode = (length: number) => generateCode(length, randomBytes);
   const idempotency = createIdempotency({
     db,
@@ -127,6 +135,7 @@ await runService(logger, async (onStop) => {
   });
   const metrics = createMetrics();
   registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, db });
+  registerLimitMetrics(metrics, counts, limits);
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
   const ops = await listen(opsHandler, opsListen);
@@ -153,13 +162,17 @@ await runService(logger, async (onStop) => {
     streams,
     statistics,
     budget,
+    limits,
+    trustedProxies: config.TRUST_PROXY ?? "",
     counts,
     logger,
     publicBaseUrl: config.PUBLIC_BASE_URL,
     privateHosts: config.TARGET_PRIVATE_HOSTS,
     now: Date.now,
   });
-  const server = await listen(app, { port: config.PORT, host: config.HOST, maxConnections: MAX_CONNECTIONS });
+  const { HOST: host, PORT: port } = config;
+  const server = await listen(app, { port, host, maxConnections: MAX_CONNECTIONS, requireHost: false });
+  registerServerMetrics(metrics, server);
   onStop(() => server.close(DRAIN_MS));
   // Undone first: a stream would hold the drain for as long as it takes.
   onStop(() => streams.stop());

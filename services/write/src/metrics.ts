@@ -3,6 +3,7 @@ import type { Metrics } from "@linkfence/service-shell";
 import type { ChangeStreams } from "./changes/streams.ts";
 import type { Counts } from "./counts.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
+import type { RateLimits } from "./http/rate-limits.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import type { Statistics } from "./statistics.ts";
 import type { Idempotency } from "./store/idempotency.ts";
@@ -60,6 +61,14 @@ function registerStreams({ counter, gauge }: Metrics, counts: Counts["changes"],
   counter("linkfence_change_streams_ended_total", "streams that ended", () => counts.ended, "why");
   counter("linkfence_change_streams_refused_total", "streams not opened", () => counts.refused, "bound");
   counter("linkfence_change_stream_failures_total", "failed reads for streams", () => counts.failures, "what");
+}
+
+/** What the limits on calls refused, and how many clients they remember. */
+export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts, { key, address }: RateLimits): void {
+  const each = (name: "clients" | "evicted") => () => ({ key: key.stats()[name], address: address.stats()[name] });
+  counter("linkfence_rate_limited_total", "calls refused by a rate limit", () => counts.rateLimited, "limit");
+  gauge("linkfence_rate_limit_clients", "clients that a rate limit remembers", each("clients"), "limit");
+  counter("linkfence_rate_limit_evictions_total", "clients forgotten for want of room", each("evicted"), "limit");
 }
 
 function registerDatabase({ counter, gauge }: Metrics, db: Database): void {

@@ -1,6 +1,7 @@
 // The handler in front of everything. A hit is answered in the turn in which it arrives: no await, no timer, and no
 // clock but the two that the freshness rule reads. What is not plainly a link goes to the Express app.
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { hasOneHost } from "@linkfence/service-shell";
 import type { LinkLookup } from "../cache/link-lookup.ts";
 import type { ClickRing } from "../clicks/click-ring.ts";
 import { type Entry, type Moment, type Outcome, resolve } from "../domain/entry.ts";
@@ -103,17 +104,4 @@ export function createHotPath(deps: HotPathDeps) {
 
 function withAge(entry: Entry, mono: number): Record<string, string> {
   return { ...entry.headers, "X-Entry-Age-Ms": (mono - entry.loadedAt.mono).toFixed(3) };
-}
-
-/**
- * HTTP/1.0 knows no Host; from 1.1 on a request with none or with several is refused (RFC 9112 section 3.2). Node shows
- * the first of several, and whatever stands in front of it may have gone by the last.
- */
-function hasOneHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
-  let hosts = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1;
-  }
-  return hosts === 1 || (hosts === 0 && httpVersion === "1.0");
 }

@@ -5,6 +5,7 @@ import { createTestDatabase } from "@linkfence/testkit";
 import { createApp } from "../app.ts";
 import { createCounts } from "../counts.ts";
 import { createBodyBudget } from "../http/body-budget.ts";
+import { createRateLimits } from "../http/rate-limits.ts";
 import { createStatistics } from "../statistics.ts";
 import { createKeyStore } from "../store/api-keys.ts";
 import { type ChangeStore, createChangeStore } from "../store/changes.ts";
@@ -55,6 +56,13 @@ export async function startFeedWorld(
     keyListing: createKeyListing(db),
     keyUsage: { note: () => {} },
     statistics: createStatistics({ baseUrl: "http://127.0.0.1:1", timeoutMs: 1 }),
+    limits: createRateLimits({
+      keyPerMinute: 0,
+      addressPerMinute: 0,
+      counts: counts.rateLimited,
+      now: () => performance.now(),
+    }),
+    trustedProxies: "",
     budget: createBodyBudget(1),
     changes,
     streams,

@@ -70,7 +70,7 @@ export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget
   async function createAll(value: object, author: Author): Promise<Reply> {
     const { judged, drafts } = judge(validateBatch(value).links);
     const outcomes = drafts.length > 0 ? await links.createBatch(drafts, author) : [];
-    return { status: 200, body: present(judged, outcomes) };
+    return { status: 200, body: present(judged, outcomes), count: judged.length };
   }
 
   async function createAllOnce(value: object, author: Author, request: KeyedRequest): Promise<Reply> {
@@ -82,7 +82,7 @@ export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget
     }
     const { judged, drafts } = judge(items);
     const render = (outcomes: readonly BatchOutcome[]) => JSON.stringify(present(judged, outcomes));
-    return replyWith(await keyedLinks.createBatch(drafts, { author, request }, render));
+    return { ...replyWith(await keyedLinks.createBatch(drafts, { author, request }, render)), count: items.length };
   }
 
   function presentItem(outcome: BatchOutcome | undefined): CreateItem {
@@ -135,7 +135,8 @@ export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget
     async handle(request, author) {
       return budget.within(request, REVOKE_BATCH_BODY_LIMIT, async () => {
         const body = validateRevocation(await readJsonObject(request, REVOKE_BATCH_BODY_LIMIT));
-        return { status: 200, body: { results: await revokeAll(body.codes, author), effective: NOT_CONFIRMED } };
+        const results = await revokeAll(body.codes, author);
+        return { status: 200, body: { results, effective: NOT_CONFIRMED }, count: results.length };
       });
     },
   });

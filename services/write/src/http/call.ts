@@ -7,11 +7,12 @@ import type { Caller } from "./auth.ts";
 import { createQueryReader } from "./query.ts";
 
 /** What goes out: `body` as JSON; `text` as it is, JSON unless `type` says otherwise; or what `send` writes itself. */
-export type Reply = { status: number; headers?: Readonly<Record<string, string>> } & (
-  | { body: unknown }
-  | { text: string; type?: string }
-  | { send: (response: Response) => void | Promise<void> }
-);
+export type Reply = {
+  status: number;
+  headers?: Readonly<Record<string, string>>;
+  /** How many things a batch was about, for the audit. */
+  count?: number;
+} & ({ body: unknown } | { text: string; type?: string } | { send: (response: Response) => void | Promise<void> });
 
 /** One answer that a call may give. Without a schema it has no content; the media type is JSON unless it says otherwise. */
 export type Answer = {

@@ -27,20 +27,20 @@ export async function readOptionalJsonObject(request: Request, limit: number): P
 /** The same, with the bytes as they came. */
 export async function readJsonBody(request: Request, limit: number): Promise<{ value: object; bytes: Uint8Array }> {
   if (!isJsonInUtf8(request.get("content-type")))
-    throw new Problem("unsupported-media-type", "send the body as application/json in UTF-8");
+    throw unsupported("Content-Type", "mediaType", "send the body as application/json in UTF-8");
   return readBody(request, limit);
 }
 
 /** The same for a change, which may also come as `application/merge-patch+json`. */
 export async function readJsonPatch(request: Request, limit: number): Promise<object> {
   if (!isJsonPatchInUtf8(request.get("content-type")))
-    throw new Problem("unsupported-media-type", "send the body as application/merge-patch+json in UTF-8");
+    throw unsupported("Content-Type", "mediaType", "send the body as application/merge-patch+json in UTF-8");
   return (await readBody(request, limit)).value;
 }
 
 async function readBody(request: Request, limit: number): Promise<{ value: object; bytes: Uint8Array }> {
   if ((request.get("content-encoding") ?? "identity").toLowerCase() !== "identity")
-    throw new Problem("unsupported-media-type", "send the body without compression");
+    throw unsupported("Content-Encoding", "identity", "send the body without compression");
   const bytes = await readBytes(request, limit);
   return { value: parseObject(decodeUtf8(bytes)), bytes };
 }
@@ -51,8 +51,7 @@ async function readBytes(request: Request, limit: number): Promise<Buffer> {
   } catch (error) {
     // What is still on its way is read and thrown away, so that the client gets to see the answer.
     request.resume();
-    if (isTooLarge(error))
-      throw new Problem("payload-too-large", `the body of this call may have ${limit} bytes at the most`);
+    if (isTooLarge(error)) throw tooLarge(limit);
     throw invalidBody("complete", "ended early");
   }
 }
@@ -85,4 +84,13 @@ function parseObject(text: string): object {
 /** The body as a whole is named as the validator names it. */
 function invalidBody(rule: string, detail: string): Problem {
   return new Problem("invalid-request", `the body ${detail}`, [{ field: "body", rule, detail }]);
+}
+
+function tooLarge(limit: number): Problem {
+  const detail = `the body of this call may have ${limit} bytes at the most`;
+  return new Problem("payload-too-large", detail, [{ field: "body", rule: "maxBytes", detail }]);
+}
+
+function unsupported(field: string, rule: string, detail: string): Problem {
+  return new Problem("unsupported-media-type", detail, [{ field, rule, detail }]);
 }

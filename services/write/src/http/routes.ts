@@ -1,17 +1,21 @@
 import { Problem } from "@linkfence/contracts";
 import type { Express, RequestHandler, Response } from "express";
-import type { Authenticator } from "./auth.ts";
+import type { Audit } from "./audit.ts";
 import type { Call, Method, Reply, Routes } from "./call.ts";
+import type { Guard } from "./guard.ts";
 
 /** Told about each finished request: the route's own pattern, never the path, which anybody may choose. */
 export type OnRequest = (route: string, statusClass: string) => void;
 
+/** What stands in front of every call: who may come in, and what is written down of it. */
+export type Gate = { admit: Guard; audit: Audit };
+
 /** Adds routes to an app. A method that a path does not have is answered 405 (RFC 9110 section 15.5.6). */
-export function addRoutes(app: Express, routes: Routes, authenticate: Authenticator): void {
+export function addRoutes(app: Express, routes: Routes, gate: Gate): void {
   for (const [pattern, calls] of Object.entries(routes)) {
     const route = app.route(pattern);
     for (const [method, call] of Object.entries(calls) as [Method, Call][])
-      route[method](nameRoute(`${method.toUpperCase()} ${pattern.replaceAll("\\", "")}`), answer(call, authenticate));
+      route[method](nameRoute(`${method.toUpperCase()} ${pattern.replaceAll("\\", "")}`), answer(method, call, gate));
     const allow = allowedMethods(Object.keys(calls));
     route.all((request, response) => {
       response.setHeader("Allow", allow);
@@ -42,11 +46,13 @@ function routeOf(response: Response): string {
   return typeof response.locals.route === "string" ? response.locals.route : "none";
 }
 
-function answer(call: Call, authenticate: Authenticator): RequestHandler {
+function answer(method: Method, call: Call, { admit, audit }: Gate): RequestHandler {
   return async (request, response) => {
-    if (call.scope === null) return reply(response, await call.handle(request));
-    const author = await authenticate(request.get("authorization"), call.scope);
-    return reply(response, await call.handle(request, author));
+    const run = async () => {
+      if (call.scope === null) return call.handle(request);
+      return call.handle(request, await admit(request, response, call.scope));
+    };
+    await reply(response, await audit({ method, call }, { request, response }, run));
   };
 }
 

@@ -1,3 +1,4 @@
+import { EVERY_ANSWER_FIELDS, KEYED_ANSWER_FIELDS } from "../http/every-call.ts";
 import type { Json } from "./schemas.ts";
 
 /** One header field of an answer. `always` says that the answer never lacks it. */
@@ -5,13 +6,16 @@ export function headerField(description: string, always: boolean): Json {
   return { description, ...(always ? { required: true } : {}), schema: { type: "string" } };
 }
 
-/** What every answer carries, by reference. */
-export const COMMON_FIELDS: Json = Object.fromEntries(
-  ["Cache-Control", "X-Content-Type-Options"].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-);
+const always = Object.entries(EVERY_ANSWER_FIELDS).map(([name, text]) => [name, headerField(text, true)]);
+const keyed = Object.entries(KEYED_ANSWER_FIELDS).map(([name, text]) => [
+  name,
+  headerField(`${text}. Of calls that need a key, where that limit is set`, false),
+]);
 
-/** What the references lead to. */
-export const COMMON_FIELD_COMPONENTS: Json = {
-  "Cache-Control": headerField("What may keep the answer; `no-store` unless the call says otherwise", true),
-  "X-Content-Type-Options": headerField("`nosniff`: the media type is meant as it is written", true),
-};
+/** What the answers carry, whatever they answer. */
+export const COMMON_FIELD_COMPONENTS: Json = Object.fromEntries([...always, ...keyed]);
+
+/** The same by reference. */
+export const COMMON_FIELDS: Json = Object.fromEntries(
+  Object.keys(COMMON_FIELD_COMPONENTS).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+);

@@ -2,13 +2,9 @@
 import { PROBLEM_CODES, PROBLEM_GUIDE, ProblemBody, type ProblemCode } from "@linkfence/contracts";
 import { PROBLEM_STATUS } from "@linkfence/service-shell";
 import type { Call } from "../http/call.ts";
+import { EVERY_CALL_PROBLEMS, KEYED_CALL_PROBLEMS } from "../http/every-call.ts";
 import { COMMON_FIELDS, headerField } from "./header-fields.ts";
 import { type Json, type SchemaWriter, sortByName } from "./schemas.ts";
-
-/** What every call may answer. */
-const EVERY_CALL: readonly ProblemCode[] = ["invalid-request", "internal"];
-/** What every call that needs a key may answer beside that: the key is looked up in the database. */
-const EVERY_KEYED_CALL: readonly ProblemCode[] = ["unauthorized", "insufficient-scope", "overloaded", "unavailable"];
 
 /** Header fields of refusals by status (RFC 9110 sections 10.2.3, 11.6.1 and 15.6.4); of other statuses none. */
 const FIELDS: Readonly<Record<number, Json>> = {
@@ -20,7 +16,7 @@ const FIELDS: Readonly<Record<number, Json>> = {
 
 /** Every code that a call may answer, in the order in which the codes are listed. */
 export function problemsOf({ scope, describe }: Call): ProblemCode[] {
-  const known = new Set([...EVERY_CALL, ...(scope === null ? [] : EVERY_KEYED_CALL), ...describe.problems]);
+  const known = new Set([...EVERY_CALL_PROBLEMS, ...(scope === null ? [] : KEYED_CALL_PROBLEMS), ...describe.problems]);
   return PROBLEM_CODES.filter((code) => known.has(code));
 }
 

@@ -1,0 +1,56 @@
+// Who may come in. Keys are looked up at every call; the limits stand around that:
+// - whoever shows no valid key has a hit on the limit of its address, and beyond it is refused before the database is asked;
+// - except for a key that was valid when it was last seen, so that neighbours behind one address (NAT) whose keys are valid
+//   go on. Its digest alone is remembered, and lets it be looked up, never in;
+// - whoever shows a valid one has a hit on the limit of the key, whatever the key allows.
+import { Problem, type Scope } from "@linkfence/contracts";
+import type { Request, Response } from "express";
+import { LRUCache } from "lru-cache";
+import { matchesSecret } from "../store/key-secret.ts";
+import type { Author } from "../store/link-rows.ts";
+import type { Authenticator } from "./auth.ts";
+import { networkOf, type RateLimits } from "./rate-limits.ts";
+
+/** Keys whose digest is remembered, about 200 bytes each; the one beyond is as good as new. */
+const KNOWN_KEYS = 10_000;
+
+export type Guard = ReturnType<typeof createGuard>;
+
+type Key = { id: string; secret: string };
+
+const authors = new WeakMap<Request, Author>();
+
+/** Whose key a request has, once it was found valid, though it may not allow the call. */
+export function authorOf(request: Request): Author | undefined {
+  return authors.get(request);
+}
+
+/** Creates the check that every call with a key goes through. Rejects with a Problem (401, 403, 429). */
+export function createGuard(authenticate: Authenticator, limits: RateLimits) {
+  const known = new LRUCache<string, Uint8Array>({ max: KNOWN_KEYS });
+  const isKnown = ({ id, secret }: Key) => matchesSecret(secret, known.get(id));
+
+  return async function admit(request: Request, response: Response, scope: Scope) {
+    const hitAddress = () => limits.address.hit(request, response, networkOf(request));
+    let key: Key | undefined;
+    try {
+      return await authenticate(request.get("authorization"), scope, {
+        async beforeLookup(parsed) {
+          key = parsed;
+          if (limits.address.isSpent(networkOf(request)) && !isKnown(key)) await hitAddress();
+        },
+        async onFound({ id, owner, secretHash }) {
+          known.set(id, secretHash);
+          authors.set(request, { owner, keyId: id });
+          await limits.key.hit(request, response, id);
+        },
+      });
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== "unauthorized") throw error;
+      // It was valid, and is no longer. Who has a wrong secret for this id does not make the right one unknown.
+      if (key && isKnown(key)) known.delete(key.id);
+      await hitAddress();
+      throw error;
+    }
+  };
+}
