@@ -1,5 +1,6 @@
 export * from "./clicks.ts";
 export * from "./code.ts";
+export * from "./import.ts";
 export * from "./link.ts";
 export * from "./problem.ts";
 export * from "./stats.ts";

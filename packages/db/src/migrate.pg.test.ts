@@ -19,6 +19,7 @@ describe("migrations", () => {
         "0003_revocation_numbers",
         "0004_idempotency",
         "0005_listing",
+        "0007_imports",
       ]);
       await database.drop();
     }
@@ -26,7 +27,7 @@ describe("migrations", () => {
 
   test("both sets fit into one database, and a second run does nothing", async () => {
     const database = await createTestDatabase("empty");
-    expect(await migrate(database.url, "main")).toHaveLength(5);
+    expect(await migrate(database.url, "main")).toHaveLength(6);
     expect(await migrate(database.url, "main")).toEqual([]);
     await database.drop();
   });
