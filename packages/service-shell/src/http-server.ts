@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { isLongUpload } from "./long-upload.ts";
 
 export type HttpServerOptions = {
   port: number;
@@ -89,6 +90,7 @@ function refuseUnreadable(
   socket: Duplex,
   latest: ServerResponse | null | undefined,
 ): void {
+  if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && isPending(latest) && isLongUpload(latest.req)) return;
   if (isPending(latest) && socket.writable) {
     latest.once("finish", () => socket.end());
     return;
