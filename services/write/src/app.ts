@@ -9,8 +9,10 @@ import type { BodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
 import { createLinkPresenter } from "./http/presentation.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
+import type { Imports } from "./imports/imports.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
+import type { ImportStore } from "./store/imports.ts";
 import type { KeyedLinkStore } from "./store/keyed-links.ts";
 import type { LinkStore } from "./store/links.ts";
 import type { LinkListing } from "./store/listing.ts";
@@ -20,6 +22,8 @@ export type AppDeps = {
   listing: LinkListing;
   keyedLinks: KeyedLinkStore;
   keys: Pick<KeyStore, "findActive">;
+  imports: Imports;
+  importStore: ImportStore;
   statistics: Statistics;
   budget: BodyBudget;
   counts: Counts;
@@ -45,6 +49,7 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, .
   const deps = {
     ...rest,
     presentLink: createLinkPresenter(publicBaseUrl),
+    shortUrlOf: (code: string) => new URL(`/${code}`, publicBaseUrl).href,
     rules: { ownHosts: [ownHostOf(publicBaseUrl)], privateHosts },
   };
   addRoutes(app, apiRoutes(deps), authenticate);

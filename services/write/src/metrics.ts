@@ -2,6 +2,7 @@ import type { Database } from "@linkfence/db";
 import type { Metrics } from "@linkfence/service-shell";
 import type { Counts } from "./counts.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
+import type { Imports } from "./imports/imports.ts";
 import type { Statistics } from "./statistics.ts";
 import type { Idempotency } from "./store/idempotency.ts";
 
@@ -11,10 +12,14 @@ export type Measured = {
   budget: BodyBudget;
   idempotency: Idempotency;
   db: Database;
+  imports: Imports;
 };
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
-export function registerMetrics(metrics: Metrics, { counts, statistics, budget, idempotency, db }: Measured): void {
+export function registerMetrics(
+  metrics: Metrics,
+  { counts, statistics, budget, idempotency, db, imports }: Measured,
+): void {
   const { counter, gauge } = metrics;
   counter("linkfence_requests_total", "requests answered", () => requestSamples(counts), ["route", "status"]);
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
@@ -35,7 +40,16 @@ export function registerMetrics(metrics: Metrics, { counts, statistics, budget, 
   );
   counter("linkfence_idempotency_records_removed_total", "expired answers removed", () => counts.sweeps.removed);
   counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
+  registerImports(metrics, counts.imports, imports);
   registerDatabase(metrics, db);
+}
+
+function registerImports({ counter, gauge }: Metrics, counts: Counts["imports"], imports: Imports): void {
+  counter("linkfence_imports_total", "uploads of imports, by their end", () => counts.uploads, "outcome");
+  counter("linkfence_import_lines_total", "lines of imports", () => counts.lines, "outcome");
+  counter("linkfence_import_refusals_total", "uploads that met a bound", () => counts.refusals, "reason");
+  counter("linkfence_import_retries_total", "repeated tries of an import to commit", () => counts.retries);
+  gauge("linkfence_imports_running", "imports under way in this process", () => imports.stats().running);
 }
 
 function registerDatabase({ counter, gauge }: Metrics, db: Database): void {

@@ -1,12 +1,13 @@
 import { type BatchRouteDeps, batchRoutes } from "./batch-routes.ts";
 import type { Routes } from "./call.ts";
+import { type ImportRouteDeps, importRoutes } from "./imports-routes.ts";
 import { type LinkRouteDeps, linkRoutes } from "./links-routes.ts";
 
-export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps;
+export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps & ImportRouteDeps;
 
 /** Every call of the admin API. Nothing of `deps` is used before a request comes. */
 export function apiRoutes(deps: ApiRouteDeps): Routes {
-  return { ...linkRoutes(deps), ...batchRoutes(deps) };
+  return { ...linkRoutes(deps), ...batchRoutes(deps), ...importRoutes(deps) };
 }
 
 /** The same, to look at what the calls say of themselves. Their handlers must not be called. */
