@@ -34,6 +34,11 @@ GRANT EXECUTE ON FUNCTION
   take_idempotency_key(text, text, text, bytea, int),
   sweep_idempotency_records(int)
   TO linkfence_write;
+-- It writes down how far imports have come, and what became of their lines.
+GRANT SELECT, INSERT, UPDATE (attempt, bytes, digest, last_line, lines, created, already, refused, errors_kept,
+  ignored_columns, updated_at, finished_at) ON import TO linkfence_write;
+GRANT SELECT, INSERT ON import_error TO linkfence_write;
+GRANT SELECT, INSERT, DELETE ON import_alias TO linkfence_write;
 
 -- redirect: reads links through one view, and reaches the log and its own registry row through functions alone.
 GRANT SELECT ON redirect_link TO linkfence_redirect;

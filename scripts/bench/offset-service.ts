@@ -13,6 +13,7 @@ import { createStatistics } from "../../services/write/src/statistics.ts";
 import { createKeyStore } from "../../services/write/src/store/api-keys.ts";
 import { createChangeStore } from "../../services/write/src/store/changes.ts";
 import { createIdempotency } from "../../services/write/src/store/idempotency.ts";
+import { createImportStore } from "../../services/write/src/store/imports.ts";
 import { createKeyListing } from "../../services/write/src/store/key-listing.ts";
 import { createKeyManagement } from "../../services/write/src/store/key-management.ts";
 import { createKeyedLinkStore } from "../../services/write/src/store/keyed-links.ts";
@@ -49,6 +50,8 @@ const app = createApp({
     now: () => performance.now(),
   }),
   trustedProxies: "",
+  importStore: createImportStore(db),
+  imports: { run: () => Promise.reject(new Error("no imports here")) },
   budget: createBodyBudget(1024 * 1024),
   counts,
   logger,

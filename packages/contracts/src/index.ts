@@ -1,6 +1,7 @@
 export * from "./change.ts";
 export * from "./clicks.ts";
 export * from "./code.ts";
+export * from "./import.ts";
 export * from "./key.ts";
 export * from "./link.ts";
 export * from "./problem.ts";

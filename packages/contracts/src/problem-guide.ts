@@ -57,6 +57,18 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
     meaning: "The body is larger than the call takes.",
     remedy: "Send less in one request.",
   },
+  "import-in-use": {
+    meaning: "The same import is under way over another connection.",
+    remedy: "Try again after `Retry-After`; the import shows how far it has come.",
+  },
+  "import-content-differs": {
+    meaning: "The import has begun with a file that was another one up to where it was read.",
+    remedy: "Continue with the same file, or begin a new import.",
+  },
+  "upload-stalled": {
+    meaning: "The file came too slowly, or stopped coming; what was decided until then is kept.",
+    remedy: "Send the same file again under the same key or import: it goes on behind the last line that was decided.",
+  },
   "unsupported-media-type": {
     meaning: "The body is not in a form that the call takes.",
     remedy: "Send it uncompressed, in UTF-8, and with one of the media types that the call names.",

@@ -20,6 +20,7 @@ describe("migrations", () => {
         "0004_idempotency",
         "0005_listing",
         "0006_keys",
+        "0007_imports",
         "0008_change_owner",
         "0009_revocation",
       ]);

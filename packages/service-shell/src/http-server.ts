@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { isLongUpload } from "./long-upload.ts";
 
 export type HttpServerOptions = {
   port: number;
@@ -132,6 +133,7 @@ function refuseUnreadable(
   latest: ServerResponse | null | undefined,
 ): void {
   const kind = KINDS[error.code ?? ""] ?? "malformed";
+  if (kind === "slow" && isPending(latest) && isLongUpload(latest.req)) return;
   if (isPending(latest) && socket.writable) {
     if (kind === "slow" && !latest.req.complete) endSlow(latest);
     else latest.once("finish", () => socket.end());

@@ -16,6 +16,9 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   "key-not-usable": 409,
   "last-admin-key": 409,
   "too-many-keys": 409,
+  "upload-stalled": 408,
+  "import-in-use": 409,
+  "import-content-differs": 422,
   "payload-too-large": 413,
   "unsupported-media-type": 415,
   "invalid-target": 422,
@@ -53,7 +56,7 @@ export function problemBody(problem: Problem, requestId?: string): ProblemBody {
 export function sendProblem(response: Response, problem: Problem): void {
   const body = problemBody(problem, requestIdOf(response));
   if (body.status === 401) response.setHeader("WWW-Authenticate", 'Bearer realm="linkfence"');
-  if (body.status === 503 || problem.code === "idempotency-key-in-use")
+  if (body.status === 503 || problem.code === "idempotency-key-in-use" || problem.code === "import-in-use")
     response.setHeader("Retry-After", RETRY_AFTER_SECONDS);
   response.status(body.status).setHeader("Content-Type", "application/problem+json; charset=utf-8");
   response.setHeader("Cache-Control", "no-store");

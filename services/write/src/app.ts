@@ -16,10 +16,12 @@ import { identifyRequests } from "./http/request-id.ts";
 import { refuseOddTargets } from "./http/request-target.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
+import type { Imports } from "./imports/imports.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
 import type { ChangeStore } from "./store/changes.ts";
+import type { ImportStore } from "./store/imports.ts";
 import type { KeyListing } from "./store/key-listing.ts";
 import type { KeyManagement } from "./store/key-management.ts";
 import type { KeyedLinkStore } from "./store/keyed-links.ts";
@@ -36,6 +38,8 @@ export type AppDeps = {
   keyUsage: Pick<KeyUsage, "note">;
   changes: Pick<ChangeStore, "readRange">;
   streams: Pick<ChangeStreams, "admit">;
+  imports: Pick<Imports, "run">;
+  importStore: ImportStore;
   statistics: Statistics;
   budget: BodyBudget;
   limits: RateLimits;
@@ -84,6 +88,7 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, k
   const deps = {
     ...rest,
     presentLink: createLinkPresenter(publicBaseUrl),
+    shortUrlOf: (code: string) => new URL(`/${code}`, publicBaseUrl).href,
     rules: { ownHosts: [ownHostOf(publicBaseUrl)], privateHosts },
   };
   addRoutes(app, apiRoutes(deps), { admit: createGuard(authenticate, limits), audit: createAudit(logger) });

@@ -15,10 +15,17 @@ export const configSchema = Type.Object({
     description: "least important level that is logged",
   }),
   DATABASE_URL: setting.databaseUrl({ description: "main database" }),
-  DATABASE_POOL_MAX: setting.integer(1, 100, { default: 10, description: "database connections at the most" }),
+  DATABASE_POOL_MAX: setting.integer(1, 100, {
+    default: 10,
+    description: "database connections at the most; imports have up to four more of their own",
+  }),
   QUERY_TIMEOUT_MS: setting.integer(100, 60_000, {
     default: 2000,
     description: "deadline of a database call; a request that misses it is answered 503",
+  }),
+  IMPORT_MAX_BYTES: setting.integer(1024, 1_000_000_000_000, {
+    default: 1_000_000_000,
+    description: "bytes of a file that is imported at the most; its lines are read as they come, whatever its size",
   }),
   PUBLIC_BASE_URL: setting.httpOrigin({
     default: "http://127.0.0.1:7000",

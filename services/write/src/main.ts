@@ -14,8 +14,12 @@ import { createChangeStreams } from "./changes/streams.ts";
 import { readWriteConfig } from "./config.ts";
 import { createCounts } from "./counts.ts";
 import { generateCode } from "./domain/code.ts";
+import { ownHostOf } from "./domain/target.ts";
 import { createBodyBudget } from "./http/body-budget.ts";
+import { toDatabaseProblem } from "./http/database-problem.ts";
 import { createRateLimits } from "./http/rate-limits.ts";
+import { createImporter } from "./imports/importer.ts";
+import { createImports } from "./imports/imports.ts";
 import { createKeyUsage } from "./key-usage.ts";
 import { registerLimitMetrics, registerMetrics } from "./metrics.ts";
 import { checkReadiness } from "./readiness.ts";
@@ -23,6 +27,9 @@ import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
 import { createChangeStore } from "./store/changes.ts";
 import { createIdempotency } from "./store/idempotency.ts";
+import { createImportBatches } from "./store/import-batches.ts";
+import { createImportLocks } from "./store/import-lock.ts";
+import { createImportStore } from "./store/imports.ts";
 import { createKeyListing } from "./store/key-listing.ts";
 import { createKeyManagement } from "./store/key-management.ts";
 import { createKeyedLinkStore } from "./store/keyed-links.ts";
@@ -72,6 +79,10 @@ const STREAMS = {
 };
 /** Of the pool, what may read for streams; requests keep the rest. */
 const STREAM_READS_SHARE = 0.25;
+/** Each takes one of two processors for some of the time; a third would take what other requests need. */
+const IMPORT_PLACES = 2;
+/** A batch takes some ten milliseconds; only a database in trouble takes this long, and its client waits for it. */
+const IMPORT_BATCH_TIMEOUT_MS = 10_000;
 /** Requests end within their database deadlines; the process must be gone before an orchestrator kills it. */
 const DRAIN_MS = 12_000;
 
@@ -87,6 +98,16 @@ await runService(logger, async (onStop) => {
     onWarning: (message) => logger.warn(message),
   });
   onStop(() => db.close());
+
+  // Connections of their own, two for each import: whatever they do, those of all other calls stay free.
+  const importDb = createDatabase({
+    url: config.DATABASE_URL,
+    applicationName: "linkfence-write-import",
+    max: IMPORT_PLACES * 2,
+    queryTimeoutMs: config.QUERY_TIMEOUT_MS,
+    onWarning: (message) => logger.warn(message),
+  });
+  onStop(() => importDb.close());
 
   const counts = createCounts();
   const budget = createBodyBudget(BATCH_BYTES);
@@ -133,8 +154,20 @@ await runService(logger, async (onStop) => {
         ? logger.info("changes can be read again")
         : logger.warn("changes cannot be read; their streams wait", { error }),
   });
+  const importStore = createImportStore(db);
+  const imports = createImports({
+    importer: createImporter({
+      store: createImportStore(importDb),
+      batches: createImportBatches({ db: importDb, newCode, counts, timeoutMs: IMPORT_BATCH_TIMEOUT_MS }),
+      locks: createImportLocks(importDb, config.QUERY_TIMEOUT_MS),
+      rules: { ownHosts: [ownHostOf(config.PUBLIC_BASE_URL)], privateHosts: config.TARGET_PRIVATE_HOSTS },
+      now: Date.now,
+      counts,
+    }),
+    ...{ counts, places: IMPORT_PLACES, maxBytes: config.IMPORT_MAX_BYTES, toProblem: toDatabaseProblem },
+  });
   const metrics = createMetrics();
-  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, db });
+  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, imports, db });
   registerLimitMetrics(metrics, counts, limits);
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
@@ -160,6 +193,8 @@ await runService(logger, async (onStop) => {
     keyUsage,
     changes,
     streams,
+    imports,
+    importStore,
     statistics,
     budget,
     limits,
@@ -176,5 +211,6 @@ await runService(logger, async (onStop) => {
   onStop(() => server.close(DRAIN_MS));
   // Undone first: a stream would hold the drain for as long as it takes.
   onStop(() => streams.stop());
+  onStop(() => imports.stop());
   logger.info("listening", { port: server.port, opsPort: ops.port });
 });

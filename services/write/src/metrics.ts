@@ -4,6 +4,7 @@ import type { ChangeStreams } from "./changes/streams.ts";
 import type { Counts } from "./counts.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
 import type { RateLimits } from "./http/rate-limits.ts";
+import type { Imports } from "./imports/imports.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import type { Statistics } from "./statistics.ts";
 import type { Idempotency } from "./store/idempotency.ts";
@@ -16,11 +17,12 @@ export type Measured = {
   keyUsage: KeyUsage;
   streams: Pick<ChangeStreams, "stats">;
   db: Database;
+  imports: Imports;
 };
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
 export function registerMetrics(metrics: Metrics, measured: Measured): void {
-  const { counts, statistics, budget, idempotency, keyUsage, streams, db } = measured;
+  const { counts, statistics, budget, idempotency, keyUsage, streams, imports, db } = measured;
   const { counter, gauge } = metrics;
   counter("linkfence_requests_total", "requests answered", () => requestSamples(counts), ["route", "status"]);
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
@@ -43,6 +45,7 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
   registerKeys(metrics, counts, keyUsage);
   registerStreams(metrics, counts.changes, streams);
+  registerImports(metrics, counts.imports, imports);
   registerDatabase(metrics, db);
 }
 
@@ -69,6 +72,14 @@ export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts
   counter("linkfence_rate_limited_total", "calls refused by a rate limit", () => counts.rateLimited, "limit");
   gauge("linkfence_rate_limit_clients", "clients that a rate limit remembers", each("clients"), "limit");
   counter("linkfence_rate_limit_evictions_total", "clients forgotten for want of room", each("evicted"), "limit");
+}
+
+function registerImports({ counter, gauge }: Metrics, counts: Counts["imports"], imports: Imports): void {
+  counter("linkfence_imports_total", "uploads of imports, by their end", () => counts.uploads, "outcome");
+  counter("linkfence_import_lines_total", "lines of imports", () => counts.lines, "outcome");
+  counter("linkfence_import_refusals_total", "uploads that met a bound", () => counts.refusals, "reason");
+  counter("linkfence_import_retries_total", "repeated tries of an import to commit", () => counts.retries);
+  gauge("linkfence_imports_running", "imports under way in this process", () => imports.stats().running);
 }
 
 function registerDatabase({ counter, gauge }: Metrics, db: Database): void {

@@ -10,6 +10,7 @@ import { createStatistics } from "../statistics.ts";
 import { createKeyStore } from "../store/api-keys.ts";
 import { type ChangeStore, createChangeStore } from "../store/changes.ts";
 import { createIdempotency } from "../store/idempotency.ts";
+import { createImportStore } from "../store/imports.ts";
 import { createKeyListing } from "../store/key-listing.ts";
 import { createKeyManagement } from "../store/key-management.ts";
 import { mintKey } from "../store/key-secret.ts";
@@ -63,6 +64,8 @@ export async function startFeedWorld(
       now: () => performance.now(),
     }),
     trustedProxies: "",
+    importStore: createImportStore(db),
+    imports: { run: () => Promise.reject(new Error("no imports here")) },
     budget: createBodyBudget(1),
     changes,
     streams,

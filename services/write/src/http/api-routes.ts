@@ -2,10 +2,11 @@ import { documentRoutes } from "../openapi/document-routes.ts";
 import { type BatchRouteDeps, batchRoutes } from "./batch-routes.ts";
 import type { Routes } from "./call.ts";
 import { type ChangeRouteDeps, changeRoutes } from "./changes-routes.ts";
+import { type ImportRouteDeps, importRoutes } from "./imports-routes.ts";
 import { type KeyRouteDeps, keyRoutes } from "./keys-routes.ts";
 import { type LinkRouteDeps, linkRoutes } from "./links-routes.ts";
 
-export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps & KeyRouteDeps & ChangeRouteDeps;
+export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps & KeyRouteDeps & ChangeRouteDeps & ImportRouteDeps;
 
 /** Every call of the admin API. Nothing of `deps` is used before a request comes. */
 export function apiRoutes(deps: ApiRouteDeps): Routes {
@@ -14,6 +15,7 @@ export function apiRoutes(deps: ApiRouteDeps): Routes {
     ...batchRoutes(deps),
     ...keyRoutes(deps),
     ...changeRoutes(deps),
+    ...importRoutes(deps),
     ...documentRoutes(() => routes),
   };
   return routes;

@@ -1,6 +1,7 @@
 // One row for each operation of the API: what of another owner it could reach, and what a stranger gets instead. An
 // operation without a row fails the test, so that nobody adds a call without saying this of it.
 import type { ApiWorld, Body } from "../api-world.fixture.ts";
+import { sendFile } from "../imports.fixture.ts";
 
 /** Something that belongs to somebody. */
 export type Thing = {
@@ -13,7 +14,7 @@ export type Thing = {
 /** Makes something of the owner of a key. */
 export type Maker = (world: ApiWorld, key: string) => Promise<Thing>;
 /** What a request for a thing carries beside its path; path parameters are the thing's id unless they are named. */
-export type Ask = { params?: Record<string, string>; query?: string; body?: unknown };
+export type Ask = { params?: Record<string, string>; query?: string; body?: unknown; file?: string };
 
 export type Row =
   | { touchesNothing: string }
@@ -52,6 +53,16 @@ export const rows: Readonly<Record<string, Row>> = {
   // There is no click-ingest beside these tests: who may ask gets as far as that.
   getLinkStats: { things: links, stranger: "not-found", owner: 503 },
   listChanges: { things: [revokedLink], ask: () => ({ query: "limit=1000" }), stranger: "hidden", owner: 200 },
+  importLinks: {
+    things: [importMaker],
+    ask: ({ id }) => ({ query: `importId=${id}`, file: IMPORT_FILE }),
+    stranger: "not-found",
+    owner: 200,
+  },
+  listImports: { things: [importMaker], ask: () => ({ query: "limit=100" }), stranger: "hidden", owner: 200 },
+  getImport: { things: [importMaker], stranger: "not-found", owner: 200 },
+  listImportErrors: { things: [importMaker], stranger: "not-found", owner: 200 },
+  listImportLinks: { things: [importMaker], stranger: "not-found", owner: 200 },
   listKeys: { things: [keyMaker], ask: () => ({ query: "limit=100" }), stranger: "hidden", owner: 200 },
   createKey: { touchesNothing: "it makes a key of the caller's own owner" },
   rotateKey: { things: [keyMaker], stranger: "not-found", owner: 201 },
@@ -61,6 +72,7 @@ export const rows: Readonly<Record<string, Row>> = {
   getDocsFile: { touchesNothing: "the same for everybody" },
 };
 
+const IMPORT_FILE = "target\nhttps://owner.example/imported\n";
 let made = 0;
 
 function linkMaker(kind: string, { alias = false, revoked = false }): Maker {
@@ -76,6 +88,16 @@ function linkMaker(kind: string, { alias = false, revoked = false }): Maker {
     const id = String(json.code);
     if (revoked) await world.api("DELETE", `/v1/links/${id}`, undefined, key);
     return { kind, id, look: async () => (await world.api("GET", `/v1/links/${id}`, undefined, key)).json };
+  };
+}
+
+async function importMaker(world: ApiWorld, key: string): Promise<Thing> {
+  const { body } = await sendFile(world.write.url, key, IMPORT_FILE);
+  const { id } = body;
+  return {
+    kind: "an import",
+    id,
+    look: async () => (await world.api("GET", `/v1/imports/${id}`, undefined, key)).json,
   };
 }
 

@@ -23,9 +23,18 @@ afterAll(async () => {
 
 /** Asks for a thing by an operation, with a key. */
 function askFor(operation: Operation, row: Reaching, thing: Thing, key: string) {
-  const { params = {}, query, body } = row.ask?.(thing) ?? {};
+  const { params = {}, query, body, file } = row.ask?.(thing) ?? {};
   const path = fillPath(operation, (name) => params[name] ?? thing.id);
-  return world.api(operation.method, query === undefined ? path : `${path}?${query}`, body, key);
+  const target = query === undefined ? path : `${path}?${query}`;
+  return file === undefined
+    ? world.api(operation.method, target, body, key)
+    : sendText(operation.method, target, file, key);
+}
+
+async function sendText(method: string, target: string, body: string, key: string) {
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "text/csv" };
+  const answer = await world.raw(target, { method, headers, body });
+  return { status: answer.status, json: JSON.parse(answer.body) as Record<string, unknown> };
 }
 
 /** What a stranger was answered, in the words of a row. */

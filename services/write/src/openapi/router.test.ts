@@ -31,7 +31,15 @@ function makeApp(): Express {
     logger: createLogger("write", "error"),
     publicBaseUrl: "https://sho.example",
   };
-  return createApp({ ...parts, keys: {}, keyUsage: {}, privateHosts: "allow", now: Date.now } as unknown as AppDeps);
+  return createApp({
+    ...parts,
+    keys: {},
+    keyUsage: {},
+    limits: {},
+    trustedProxies: "",
+    privateHosts: "allow",
+    now: Date.now,
+  } as unknown as AppDeps);
 }
 
 describe("the OpenAPI document and the router", () => {

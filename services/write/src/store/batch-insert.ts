@@ -3,8 +3,7 @@ import { Problem } from "@linkfence/contracts";
 import type { TransactionSql } from "@linkfence/db";
 import type { Counts } from "../counts.ts";
 import type { NewCode } from "../domain/code.ts";
-import type { LinkDraft } from "../domain/link.ts";
-import { type Author, insertLinks, type LinkRow, type StoredLink } from "./link-rows.ts";
+import { type Creator, insertLinks, type LinkRow, type SourcedDraft, type StoredLink } from "./link-rows.ts";
 import { aliasTaken, CODE_TRIES, codeSpaceExhausted } from "./refusals.ts";
 
 /** What became of one draft: the link, or why there is none. */
@@ -12,7 +11,7 @@ export type BatchOutcome = StoredLink | Problem;
 
 /** Creates the insertion of drafts within a transaction. Of two equal aliases the first wins. One outcome a draft, in order. */
 export function createBatchInserter({ newCode, counts }: { newCode: NewCode; counts: Pick<Counts, "collisions"> }) {
-  return async function insertBatch(sql: TransactionSql, drafts: readonly LinkDraft[], author: Author) {
+  return async function insertBatch(sql: TransactionSql, drafts: readonly SourcedDraft[], author: Creator) {
     const outcomes = new Array<BatchOutcome | undefined>(drafts.length);
     const used = new Set<string>();
     let waiting = [...drafts.entries()];
@@ -39,7 +38,7 @@ export function countCreated(counts: Pick<Counts, "created">, outcomes: readonly
 
 /** Gives each draft the code to try next, unless another draft of the batch has it already. */
 function claimCodes(
-  waiting: readonly [number, LinkDraft][],
+  waiting: readonly [number, SourcedDraft][],
   used: Set<string>,
   newCode: NewCode,
 ): Map<number, LinkRow> {

@@ -10,7 +10,13 @@ export type StoredLink = Omit<Link, "shortUrl">;
 /** Who creates: the owner, and the id of the key that was used. */
 export type Author = { owner: string; keyId: string };
 
-export type LinkRow = { code: string; kind: StoredLink["kind"]; draft: LinkDraft };
+export type LinkRow = { code: string; kind: StoredLink["kind"]; draft: SourcedDraft };
+
+/** A draft, and the line of the file that it comes from. */
+export type SourcedDraft = LinkDraft & { line?: number };
+
+/** Who creates, and in which import. */
+export type Creator = Author & { importId?: string };
 
 type AnySql = Sql | TransactionSql;
 
@@ -61,9 +67,9 @@ function expiryValue(sql: Sql, expiry: Expiry) {
  * The rows go in in the order of their codes: two such statements that share codes then wait for each other in one
  * direction only, and cannot deadlock.
  */
-export function insertLinks(sql: TransactionSql, rows: readonly LinkRow[], author: Author) {
+export function insertLinks(sql: TransactionSql, rows: readonly LinkRow[], author: Creator) {
   const json = JSON.stringify(
-    rows.map(({ code, kind, draft: { target, title, tags, note, expiry } }) => ({
+    rows.map(({ code, kind, draft: { target, title, tags, note, expiry, line } }) => ({
       code,
       kind,
       target,
@@ -72,15 +78,17 @@ export function insertLinks(sql: TransactionSql, rows: readonly LinkRow[], autho
       note,
       lifetime: expiryValues(expiry).seconds,
       expires_at: expiryValues(expiry).at,
+      import_line: line ?? null,
     })),
   );
   return sql<StoredLink[]>`
-    INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by)
+    INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by, import_id, import_line)
     SELECT code, kind, target, ${author.owner}, title, tags, note,
-           coalesce(expires_at, now() + make_interval(secs => lifetime)), ${author.keyId}
+           coalesce(expires_at, now() + make_interval(secs => lifetime)), ${author.keyId},
+           ${author.importId ?? null}::uuid, import_line
       FROM json_to_recordset(${json}::text::json)
         AS item (code text, kind text, target text, title text, tags text[], note text,
-                 lifetime int8, expires_at timestamptz)
+                 lifetime int8, expires_at timestamptz, import_line int8)
      ORDER BY code
     ON CONFLICT (code) DO NOTHING
     RETURNING ${linkColumns(sql)}`;
