@@ -5,8 +5,6 @@ import addFormats from "ajv-formats";
 import type { FuzzRequest } from "./fuzz-requests.fixture.ts";
 import { document, type JsonSchema, type Operation, type Parameter } from "./operations.fixture.ts";
 
-export type Judge = ReturnType<typeof createJudge>;
-
 /** Creates the judge of requests. */
 export function createJudge() {
   const ajv = new Ajv2020({ strict: false, validateSchema: false });
@@ -52,13 +50,15 @@ export function createJudge() {
     return parameters
       .filter(({ in: place, name, schema }) => {
         const value = headers[name]?.trim();
-        return place === "header" && value !== undefined && !value.startsWith('"') && !fits(schema, value);
+        return (
+          place === "header" && value !== undefined && !value.startsWith('"') && !fits(schema, asTyped(value, schema))
+        );
       })
       .map(said);
   }
 
-  function bodyFaults({ bodies }: Operation, { headers, body }: FuzzRequest): string[] {
-    if (!bodies) return [];
+  function bodyFaults({ bodies, bodyIsOptional }: Operation, { headers, body }: FuzzRequest): string[] {
+    if (!bodies || (bodyIsOptional && (body ?? "").length === 0)) return [];
     const [type = "", ...rest] = (headers["Content-Type"] ?? "")
       .toLowerCase()
       .split(";")
@@ -109,7 +109,7 @@ function readQuery(query: string): [string, string][] | undefined {
   }
 }
 
-/** Query parameters are texts; a number is one that is written plainly. */
+/** Query parameters and header fields are texts; a number is one that is written plainly. */
 function asTyped(value: string, { type }: JsonSchema): unknown {
   const numeric = type === "integer" ? /^-?\d+$/ : type === "number" ? /^-?\d+(\.\d+)?$/ : null;
   return numeric?.test(value) ? Number(value) : value;
