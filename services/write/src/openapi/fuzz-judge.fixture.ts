@@ -5,19 +5,24 @@ import addFormats from "ajv-formats";
 import type { FuzzRequest } from "./fuzz-requests.fixture.ts";
 import { document, type JsonSchema, type Operation, type Parameter } from "./operations.fixture.ts";
 
-/** Creates the judge of requests. */
-export function createJudge() {
+/** Creates the judge of single values: whether a schema of the document lets one pass. */
+export function createSchemaJudge() {
   const ajv = new Ajv2020({ strict: false, validateSchema: false });
   addFormats.default(ajv);
   const compiled = new Map<string, ValidateFunction>();
   const components = loosen(document.components);
 
-  function fits(schema: JsonSchema, value: unknown): boolean {
+  return function fits(schema: JsonSchema, value: unknown): boolean {
     const text = JSON.stringify(schema);
     const validate = compiled.get(text) ?? ajv.compile({ allOf: [loosen(schema)], components });
     compiled.set(text, validate);
     return validate(value);
-  }
+  };
+}
+
+/** Creates the judge of requests. */
+export function createJudge() {
+  const fits = createSchemaJudge();
 
   function pathFaults({ parameters }: Operation, { params }: FuzzRequest): string[] {
     return parameters
