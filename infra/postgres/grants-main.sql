@@ -23,9 +23,9 @@ GRANT EXECUTE ON FUNCTION
   revoke_api_key(text, text, text),
   touch_api_keys(text[])
   TO linkfence_write;
--- Its janitor removes the rows of processes that are gone.
-GRANT SELECT, DELETE ON redirect_instance TO linkfence_write;
-GRANT SELECT, INSERT ON settled_epoch TO linkfence_write;
+-- It watches the registry, removes the rows of processes that are gone, settles epochs and trims the log by functions.
+GRANT EXECUTE ON FUNCTION watch_registry(), settle_epoch(text), remove_instances(uuid[], bigint[]),
+  trim_changes(interval, int) TO linkfence_write;
 GRANT EXECUTE ON FUNCTION revoke_links(text[], text, text), feed_epoch() TO linkfence_write;
 GRANT EXECUTE ON FUNCTION owner_changes(text, bigint, bigint, int) TO linkfence_write;
 -- It keeps answers, and reads and removes them by functions alone; when they expire is the table's own default.

@@ -51,6 +51,8 @@ const app = createApp({
   }),
   trustedProxies: "",
   importStore: createImportStore(db),
+  watch: { confirm: () => Promise.reject(), committedBy: () => null, glance: () => Promise.reject() },
+  mono: () => performance.now(),
   imports: { run: () => Promise.reject(new Error("no imports here")) },
   budget: createBodyBudget(1024 * 1024),
   counts,

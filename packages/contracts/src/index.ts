@@ -2,6 +2,7 @@ export * from "./change.ts";
 export * from "./clicks.ts";
 export * from "./code.ts";
 export * from "./import.ts";
+export * from "./instance.ts";
 export * from "./key.ts";
 export * from "./link.ts";
 export * from "./problem.ts";

@@ -111,21 +111,54 @@ export const RevokeBatchRequest = Type.Object(
 );
 export type RevokeBatchRequest = Static<typeof RevokeBatchRequest>;
 
+/** How many of the redirect processes that are missing an answer names. */
+export const MISSING_SHOWN = 20;
+
 /** How far a revocation is known to have come. Not confirmed means committed, and nothing claimed about caches. */
 export const Effective = Type.Object(
   {
-    confirmed: Type.Boolean(),
-    by: Nullable(Type.Union([Type.Literal("acknowledged"), Type.Literal("ttl")])),
-    afterMs: Nullable(Type.Number()),
-    instances: Nullable(Type.Object({ total: Type.Integer(), acknowledged: Type.Integer() })),
+    confirmed: Type.Boolean({
+      description: "No request that starts from now on is answered with the old target, whichever process it reaches",
+    }),
+    by: Nullable(
+      Type.Union([Type.Literal("acknowledged"), Type.Literal("ttl")], {
+        description: "`acknowledged`: every process said so; `ttl`: the others may use nothing that old any more",
+      }),
+    ),
+    afterMs: Nullable(Type.Number({ description: "Time since the revocation was committed, or first seen to be" })),
+    instances: Nullable(
+      Type.Object({ total: Type.Integer(), acknowledged: Type.Integer() }, { additionalProperties: false }),
+    ),
+    effectiveWithinMs: Type.Optional(
+      Type.Number({ description: "Where it is not confirmed: it is in force after so long at the latest" }),
+    ),
+    missing: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: MISSING_SHOWN,
+        description: "Addresses of processes that have not acknowledged it, some of them where there are many",
+      }),
+    ),
   },
   { additionalProperties: false },
 );
 export type Effective = Static<typeof Effective>;
 
+/** Below what common proxies wait for an answer (60 s), and below the time in which a process stops. */
+export const REVOKE_TIMEOUT_MAX_MS = 10_000;
+
 /** Parameters of a revocation: how far it is to have come when the call returns. */
 export const RevokeQuery = Type.Object(
-  { wait: Type.Optional(Type.Enum(["committed"], { default: "committed" })) },
+  {
+    wait: Type.Optional(Type.Enum(["effective", "committed"], { default: "effective" })),
+    timeoutMs: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: REVOKE_TIMEOUT_MAX_MS,
+        default: 5000,
+        description: "How long to wait for it to be in force everywhere; ends in 202 where it is not",
+      }),
+    ),
+  },
   { additionalProperties: false },
 );
 export type RevokeQuery = Static<typeof RevokeQuery>;
@@ -140,6 +173,20 @@ const revoked = {
 /** `version` is the link's new version, or -1 where it had been revoked before; `seq` is the change that revoked it. */
 export const RevokeResult = Type.Object({ ...revoked, effective: Effective }, { additionalProperties: false });
 export type RevokeResult = Static<typeof RevokeResult>;
+
+/** How far the revocation of one link has come. */
+export const RevocationState = Type.Object(
+  {
+    code: Type.String(),
+    version: Type.Integer(),
+    seq: Type.Integer(),
+    revokedAt: Timestamp,
+    revokedBy: Nullable(Type.String()),
+    effective: Effective,
+  },
+  { additionalProperties: false },
+);
+export type RevocationState = Static<typeof RevocationState>;
 
 /** Answers of the batches, one result for each item, in order. `status` is what the item alone would have been answered. */
 export const CreateBatchResult = Type.Object(

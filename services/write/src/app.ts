@@ -14,6 +14,7 @@ import { createLinkPresenter } from "./http/presentation.ts";
 import type { RateLimits } from "./http/rate-limits.ts";
 import { identifyRequests } from "./http/request-id.ts";
 import { refuseOddTargets } from "./http/request-target.ts";
+import type { EffectiveDeps } from "./http/revocation.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
 import type { Imports } from "./imports/imports.ts";
@@ -40,6 +41,9 @@ export type AppDeps = {
   streams: Pick<ChangeStreams, "admit">;
   imports: Pick<Imports, "run">;
   importStore: ImportStore;
+  watch: EffectiveDeps["watch"];
+  /** ms of the clock of the watch. */
+  mono: () => number;
   statistics: Statistics;
   budget: BodyBudget;
   limits: RateLimits;

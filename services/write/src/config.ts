@@ -23,6 +23,21 @@ export const configSchema = Type.Object({
     default: 2000,
     description: "deadline of a database call; a request that misses it is answered 503",
   }),
+  CACHE_TTL_MS: setting.integer(100, 3_600_000, {
+    default: 60_000,
+    description:
+      "the greatest CACHE_TTL_MS that any redirect process has; after a failover of the database it is waited for",
+  }),
+  LISTEN_DATABASE_URL: Type.Optional(
+    setting.databaseUrl({
+      description: "main database for LISTEN, where DATABASE_URL leads through a pooler; the same where it is not set",
+    }),
+  ),
+  CHANGE_RETENTION_HOURS: setting.integer(24, 876_000, {
+    default: 720,
+    description:
+      "age in hours from which changes are removed from the log; readers that stood still for longer begin anew",
+  }),
   IMPORT_MAX_BYTES: setting.integer(1024, 1_000_000_000_000, {
     default: 1_000_000_000,
     description: "bytes of a file that is imported at the most; its lines are read as they come, whatever its size",

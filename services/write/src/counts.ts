@@ -34,6 +34,15 @@ export function createCounts() {
       refused: { process: 0, owner: 0 },
       failures: { head: 0, page: 0 },
     },
+    /** The watch over the registry of redirect processes, and what became of those who waited for it. */
+    effective: {
+      looks: 0,
+      failures: 0,
+      removed: 0,
+      confirmed: { acknowledged: 0, ttl: 0 },
+      unconfirmed: { waiting: 0, "history-changed": 0 },
+    },
+    trims: { removed: 0, failures: 0 },
     /** Calls refused by a rate limit. */
     rateLimited: { key: 0, address: 0 },
     /** Uploads by their end, their lines by what became of them, tries of a batch that were repeated. */

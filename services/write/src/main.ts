@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createDatabase } from "@linkfence/db";
+import { createWake } from "@linkfence/link-feed";
 import {
   configOrExit,
   createLogger,
@@ -15,6 +16,7 @@ import { readWriteConfig } from "./config.ts";
 import { createCounts } from "./counts.ts";
 import { generateCode } from "./domain/code.ts";
 import { ownHostOf } from "./domain/target.ts";
+import { createRegistryWatch } from "./effective/registry-watch.ts";
 import { createBodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
 import { createRateLimits } from "./http/rate-limits.ts";
@@ -35,6 +37,7 @@ import { createKeyManagement } from "./store/key-management.ts";
 import { createKeyedLinkStore } from "./store/keyed-links.ts";
 import { createLinkStore } from "./store/links.ts";
 import { createLinkListing } from "./store/listing.ts";
+import { createRegistryStore } from "./store/registry.ts";
 import { createSweeper } from "./sweeper.ts";
 
 /** Six batches of the greatest size, or hundreds of usual ones; at work each takes several times its size. */
@@ -83,6 +86,14 @@ const STREAM_READS_SHARE = 0.25;
 const IMPORT_PLACES = 2;
 /** A batch takes some ten milliseconds; only a database in trouble takes this long, and its client waits for it. */
 const IMPORT_BATCH_TIMEOUT_MS = 10_000;
+/**
+ * The registry is looked at once a second for its upkeep, which has seconds; while somebody waits, often enough that a lost
+ * wake-up is not noticed by a person.
+ */
+const WATCH = { everyMs: { awaited: 50, idle: 1000 } };
+/** A trimmed log is a matter of disk space alone. */
+const TRIM = { intervalMs: 60_000, batch: 1000, maxBatches: 100 };
+const mono = () => performance.now();
 /** Requests end within their database deadlines; the process must be gone before an orchestrator kills it. */
 const DRAIN_MS = 12_000;
 
@@ -166,8 +177,29 @@ await runService(logger, async (onStop) => {
     }),
     ...{ counts, places: IMPORT_PLACES, maxBytes: config.IMPORT_MAX_BYTES, toProblem: toDatabaseProblem },
   });
+  const registry = createRegistryStore(db, mono);
+  const watch = createRegistryWatch({
+    ...WATCH,
+    registry,
+    now: mono,
+    unseenTtlMs: config.CACHE_TTL_MS,
+    counts: counts.effective,
+    onUpkeep: (event) => logger.info("the registry was put in order", event),
+    onTrouble: (error) =>
+      error === undefined
+        ? logger.info("the registry can be read again")
+        : logger.warn("the registry cannot be read; revocations are not confirmed", { error }),
+  });
+  const wake = createWake({
+    url: config.LISTEN_DATABASE_URL ?? config.DATABASE_URL,
+    channels: ["instance_ack"],
+    random: Math.random,
+    onWake: () => watch.wake(),
+    onState: (state, reason) => logger.debug("acknowledgements", { state, reason }),
+  });
+  onStop(() => wake.stop());
   const metrics = createMetrics();
-  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, imports, db });
+  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, watch, imports, db });
   registerLimitMetrics(metrics, counts, limits);
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
@@ -182,6 +214,14 @@ await runService(logger, async (onStop) => {
   });
   sweeper.start();
   onStop(() => sweeper.stop());
+  const trimmer = createSweeper({
+    ...TRIM,
+    sweep: (limit) => registry.trim(config.CHANGE_RETENTION_HOURS * 3_600_000, limit),
+    counts: counts.trims,
+    onFailure: (error) => logger.warn("old changes could not be removed", { error }),
+  });
+  trimmer.start();
+  onStop(() => trimmer.stop());
 
   const app = createApp({
     listing: createLinkListing(db, counts),
@@ -193,6 +233,8 @@ await runService(logger, async (onStop) => {
     keyUsage,
     changes,
     streams,
+    watch,
+    mono,
     imports,
     importStore,
     statistics,
@@ -209,8 +251,9 @@ await runService(logger, async (onStop) => {
   const server = await listen(app, { port, host, maxConnections: MAX_CONNECTIONS, requireHost: false });
   registerServerMetrics(metrics, server);
   onStop(() => server.close(DRAIN_MS));
-  // Undone first: a stream would hold the drain for as long as it takes.
+  // Undone first: what waits for a revocation, or a stream, would hold the drain for as long as it takes.
   onStop(() => streams.stop());
+  onStop(() => watch.stop());
   onStop(() => imports.stop());
   logger.info("listening", { port: server.port, opsPort: ops.port });
 });

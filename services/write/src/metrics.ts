@@ -2,6 +2,7 @@ import type { Database } from "@linkfence/db";
 import type { Metrics } from "@linkfence/service-shell";
 import type { ChangeStreams } from "./changes/streams.ts";
 import type { Counts } from "./counts.ts";
+import type { RegistryWatch } from "./effective/registry-watch.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
 import type { RateLimits } from "./http/rate-limits.ts";
 import type { Imports } from "./imports/imports.ts";
@@ -16,13 +17,14 @@ export type Measured = {
   idempotency: Idempotency;
   keyUsage: KeyUsage;
   streams: Pick<ChangeStreams, "stats">;
+  watch: Pick<RegistryWatch, "stats">;
   db: Database;
   imports: Imports;
 };
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
 export function registerMetrics(metrics: Metrics, measured: Measured): void {
-  const { counts, statistics, budget, idempotency, keyUsage, streams, imports, db } = measured;
+  const { counts, statistics, budget, idempotency, keyUsage, streams, watch, imports, db } = measured;
   const { counter, gauge } = metrics;
   counter("linkfence_requests_total", "requests answered", () => requestSamples(counts), ["route", "status"]);
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
@@ -45,6 +47,7 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
   registerKeys(metrics, counts, keyUsage);
   registerStreams(metrics, counts.changes, streams);
+  registerEffective(metrics, counts, watch);
   registerImports(metrics, counts.imports, imports);
   registerDatabase(metrics, db);
 }
@@ -64,6 +67,22 @@ function registerStreams({ counter, gauge }: Metrics, counts: Counts["changes"],
   counter("linkfence_change_streams_ended_total", "streams that ended", () => counts.ended, "why");
   counter("linkfence_change_streams_refused_total", "streams not opened", () => counts.refused, "bound");
   counter("linkfence_change_stream_failures_total", "failed reads for streams", () => counts.failures, "what");
+}
+
+function registerEffective({ counter, gauge }: Metrics, { effective, trims }: Counts, watch: Measured["watch"]): void {
+  gauge("linkfence_instances", "redirect processes registered", () => watch.stats().instances);
+  gauge("linkfence_instance_lag", "changes that a process has not acknowledged", () => watch.stats().lag, "address");
+  gauge("linkfence_epoch_settled", "1 while acknowledgements alone can confirm a revocation", () =>
+    watch.stats().settled ? 1 : 0,
+  );
+  gauge("linkfence_revocation_waits", "calls that wait for a revocation", () => watch.stats().waiting);
+  counter("linkfence_revocations_confirmed_total", "waits that ended well", () => effective.confirmed, "by");
+  counter("linkfence_revocations_unconfirmed_total", "waits that ended early", () => effective.unconfirmed, "why");
+  counter("linkfence_registry_looks_total", "looks at the registry", () => effective.looks);
+  counter("linkfence_registry_failures_total", "looks at the registry that failed", () => effective.failures);
+  counter("linkfence_instances_removed_total", "silent processes taken out of the registry", () => effective.removed);
+  counter("linkfence_changes_trimmed_total", "old changes removed from the log", () => trims.removed);
+  counter("linkfence_change_trim_failures_total", "failed removals of old changes", () => trims.failures);
 }
 
 /** What the limits on calls refused, and how many clients they remember. */

@@ -65,6 +65,8 @@ export async function startFeedWorld(
     }),
     trustedProxies: "",
     importStore: createImportStore(db),
+    watch: { confirm: () => Promise.reject(), committedBy: () => null, glance: () => Promise.reject() },
+    mono: () => performance.now(),
     imports: { run: () => Promise.reject(new Error("no imports here")) },
     budget: createBodyBudget(1),
     changes,

@@ -3,6 +3,7 @@ import { type BatchRouteDeps, batchRoutes } from "./batch-routes.ts";
 import type { Routes } from "./call.ts";
 import { type ChangeRouteDeps, changeRoutes } from "./changes-routes.ts";
 import { type ImportRouteDeps, importRoutes } from "./imports-routes.ts";
+import { instanceRoutes } from "./instances-routes.ts";
 import { type KeyRouteDeps, keyRoutes } from "./keys-routes.ts";
 import { type LinkRouteDeps, linkRoutes } from "./links-routes.ts";
 
@@ -16,6 +17,7 @@ export function apiRoutes(deps: ApiRouteDeps): Routes {
     ...keyRoutes(deps),
     ...changeRoutes(deps),
     ...importRoutes(deps),
+    ...instanceRoutes(deps),
     ...documentRoutes(() => routes),
   };
   return routes;

@@ -27,9 +27,9 @@ import {
   replyWith,
 } from "./idempotency.ts";
 import { BODY_PROBLEMS, JSON_TYPE, readJsonBody, readJsonObject } from "./json-body.ts";
-import { type LinkRouteDeps, linkNotFound } from "./links-routes.ts";
+import { type LinkRouteDeps, linkNotFound, REVOKE_DESCRIPTION } from "./links-routes.ts";
 import { presentRevocation } from "./presentation.ts";
-import { NOT_CONFIRMED } from "./revocation.ts";
+import { waitUntilEffective } from "./revocation.ts";
 
 /** A thousand targets of full size have 8 MB. */
 export const CREATE_BATCH_BODY_LIMIT = 10 * 1024 * 1024;
@@ -41,7 +41,8 @@ export type BatchRouteDeps = Omit<LinkRouteDeps, "statistics" | "listing"> & { b
 type CreateItem = CreateBatchResult["results"][number];
 
 /** The calls that deal with up to a thousand links; each item is judged on its own and answered in its place. */
-export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget }: BatchRouteDeps): Routes {
+export function batchRoutes(deps: BatchRouteDeps): Routes {
+  const { links, keyedLinks, presentLink, rules, now, budget } = deps;
   const validateBatch = createValidator(CreateBatchRequest);
   const validateItem = createValidator(CreateLinkRequest);
   const validateRevocation = createValidator(RevokeBatchRequest);
@@ -94,8 +95,9 @@ export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget
 
   async function revokeAll(codes: readonly string[], author: Author) {
     const known = codes.filter(isCode);
-    const results = (known.length > 0 ? await links.revoke(known, author) : []).values();
-    return codes.map((code) => presentRevoked(isCode(code) ? results.next().value : undefined));
+    const revoked = known.length > 0 ? await links.revoke(known, author) : [];
+    const each = revoked.values();
+    return { revoked, results: codes.map((code) => presentRevoked(isCode(code) ? each.next().value : undefined)) };
   }
 
   const createLinks = call({
@@ -126,18 +128,22 @@ export function batchRoutes({ links, keyedLinks, presentLink, rules, now, budget
     describe: {
       operationId: "revokeLinks",
       summary: "Revoke up to 1,000 links at once",
-      description: "One transaction: all that can be revoked are revoked together.",
+      description: `One transaction: all that can be revoked are revoked together. ${REVOKE_DESCRIPTION}`,
       group: "Revocation",
       body: { schema: RevokeBatchRequest, mediaTypes: JSON_TYPE },
-      answers: { 200: { description: "One result for each code", schema: RevokeBatchResult } },
+      answers: {
+        200: { description: "One result for each code; in force unless `wait=committed`", schema: RevokeBatchResult },
+        202: { description: "One result for each code; not yet known to be in force", schema: RevokeBatchResult },
+      },
       problems: BODY_PROBLEMS,
     },
-    async handle(request, author) {
-      return budget.within(request, REVOKE_BATCH_BODY_LIMIT, async () => {
+    async handle(request, author, query) {
+      const { revoked, results } = await budget.within(request, REVOKE_BATCH_BODY_LIMIT, async () => {
         const body = validateRevocation(await readJsonObject(request, REVOKE_BATCH_BODY_LIMIT));
-        const results = await revokeAll(body.codes, author);
-        return { status: 200, body: { results, effective: NOT_CONFIRMED }, count: results.length };
+        return revokeAll(body.codes, author);
       });
+      const { status, effective } = await waitUntilEffective(deps, revoked, request, query);
+      return { status, body: { results, effective }, count: results.length };
     },
   });
 

@@ -4,6 +4,7 @@ import {
   Link,
   LinkStats,
   Problem,
+  RevocationState,
   RevokeQuery,
   RevokeResult,
   UpdateLinkRequest,
@@ -32,7 +33,12 @@ import {
 import { BODY_PROBLEMS, JSON_TYPE, readJsonBody, readJsonPatch } from "./json-body.ts";
 import { listCall } from "./list-call.ts";
 import { type PresentLink, presentRevocation } from "./presentation.ts";
-import { NOT_CONFIRMED } from "./revocation.ts";
+import { type EffectiveDeps, lookWhetherEffective, waitUntilEffective } from "./revocation.ts";
+
+export const REVOKE_DESCRIPTION =
+  `It is committed at once, and the call returns when no redirect process can answer with the
+old target any more. Where that takes longer than \`timeoutMs\`, the answer is 202, and says after how long it holds at the
+latest; the same call again goes on waiting.`.replaceAll("\n", " ");
 
 /** A target of full size with a title, tags and a note has about 21 KB. */
 export const SINGLE_BODY_LIMIT = 32_768;
@@ -46,10 +52,11 @@ export type LinkRouteDeps = {
   rules: TargetRules;
   /** ms since 1970. */
   now: () => number;
-};
+} & EffectiveDeps;
 
 /** The calls that deal with one link. */
-export function linkRoutes({ links, keyedLinks, listing, statistics, presentLink, rules, now }: LinkRouteDeps): Routes {
+export function linkRoutes(deps: LinkRouteDeps): Routes {
+  const { links, keyedLinks, listing, statistics, presentLink, rules, now } = deps;
   const validate = createValidator(CreateLinkRequest);
   const validateChange = createValidator(UpdateLinkRequest);
   const judge = (value: object) => draftLink(validate(value), { ...rules, now: now() });
@@ -139,13 +146,40 @@ export function linkRoutes({ links, keyedLinks, listing, statistics, presentLink
       operationId: "revokeLink",
       summary: "Revoke a link",
       group: "Revocation",
-      answers: { 200: { description: "The revocation is committed", schema: RevokeResult } },
+      description: REVOKE_DESCRIPTION,
+      answers: {
+        200: { description: "It is revoked, and in force everywhere unless `wait=committed`", schema: RevokeResult },
+        202: { description: "It is revoked, and not yet known to be in force everywhere", schema: RevokeResult },
+      },
       problems: ["not-found"],
     },
-    async handle(request, author) {
+    async handle(request, author, query) {
       const [revoked] = await links.revoke([codeOf(request)], author);
       if (!revoked || revoked.outcome === "not-found") throw linkNotFound();
-      return { status: 200, body: { ...presentRevocation(revoked), effective: NOT_CONFIRMED } };
+      const { status, effective } = await waitUntilEffective(deps, [revoked], request, query);
+      return { status, body: { ...presentRevocation(revoked), effective } };
+    },
+  });
+
+  const showRevocation = call({
+    scope: "links:read",
+    describe: {
+      operationId: "getRevocation",
+      summary: "Show how far the revocation of a link has come",
+      group: "Revocation",
+      answers: {
+        200: { description: "The revocation, and whether it is in force everywhere", schema: RevocationState },
+      },
+      problems: ["not-found"],
+    },
+    async handle(request, { owner }) {
+      const revoked = await links.findRevocation(codeOf(request), owner);
+      if (!revoked) throw new Problem("not-found", "you have no revoked link with this code");
+      const { epoch, ...state } = revoked;
+      return {
+        status: 200,
+        body: { ...state, effective: await lookWhetherEffective(deps, { epoch, seq: state.seq }) },
+      };
     },
   });
 
@@ -167,6 +201,7 @@ export function linkRoutes({ links, keyedLinks, listing, statistics, presentLink
   return {
     "/v1/links": { get: listCall(listing, presentLink), post: createLink },
     "/v1/links/:code": { get: showLink, patch: updateLink, delete: revokeLink },
+    "/v1/links/:code/revocation": { get: showRevocation },
     "/v1/links/:code/stats": { get: showStatistics },
   };
 }

@@ -1,20 +1,23 @@
 // Creation never looks first: the primary key decides who gets a code, and only a row that came back was created.
 // What an owner says about a link is all that an update here touches; revocation is the SQL function's.
+import type { RevocationState } from "@linkfence/contracts";
 import { type Database, errorCode } from "@linkfence/db";
 import type { Counts } from "../counts.ts";
 import type { NewCode } from "../domain/code.ts";
 import type { LinkDraft } from "../domain/link.ts";
 import type { MetadataChange } from "../domain/metadata.ts";
 import { type BatchOutcome, countCreated, createBatchInserter } from "./batch-insert.ts";
-import { type Author, insertLink, type LinkRow, linkColumns, type StoredLink } from "./link-rows.ts";
+import { type Author, insertLink, type LinkRow, linkColumns, type StoredLink, utcText } from "./link-rows.ts";
 import { aliasTaken, CODE_TRIES, codeSpaceExhausted } from "./refusals.ts";
 import { retryTransient } from "./retry.ts";
 
 const UNIQUE_VIOLATION = "23505";
 
 export type RevokedCode =
-  | { code: string; outcome: "revoked" | "already-revoked"; version: number; seq: number }
-  | { code: string; outcome: "not-found"; version: -1; seq: null };
+  | { code: string; outcome: "revoked" | "already-revoked"; version: number; seq: number; epoch: string }
+  | { code: string; outcome: "not-found"; version: -1; seq: null; epoch: string };
+
+export type StoredRevocation = Omit<RevocationState, "effective"> & { epoch: string };
 
 export type LinkStoreOptions = {
   db: Database;
@@ -108,12 +111,15 @@ export function createLinkStore({ db, newCode, counts, batchTimeoutMs }: LinkSto
     return link;
   }
 
-  /** Revokes links of one owner: one call, one transaction, one lock, one notification. One result a code, in order. */
+  /**
+   * Revokes links of one owner: one call, one transaction, one lock, one notification. One result a code, in
+   * order. `epoch` is the history of the database in which they are revoked.
+   */
   async function revoke(codes: readonly string[], author: Author): Promise<RevokedCode[]> {
     const rows = await retryTransient(() =>
       db.run(
         (sql) => sql<RevokedCode[]>`
-          SELECT code, outcome, version, seq
+          SELECT code, outcome, version, seq, (SELECT feed_epoch()) AS epoch
             FROM revoke_links(${[...codes]}::text[], ${author.owner}, ${author.keyId}) ORDER BY ordinal`,
         codes.length > 1 ? batchTimeoutMs : undefined,
       ),
@@ -122,5 +128,19 @@ export function createLinkStore({ db, newCode, counts, batchTimeoutMs }: LinkSto
     return [...rows];
   }
 
-  return { create, createBatch, find, update, revoke };
+  /**
+   * Finds the revocation of a link; undefined where there is none, and as `find` does. `seq` is 0 where its number is not
+   * known any more, which every instance has applied.
+   */
+  async function findRevocation(code: string, owner: string): Promise<StoredRevocation | undefined> {
+    const [row] = await db.read(
+      (sql) => sql<StoredRevocation[]>`
+        SELECT code, version, coalesce(revoked_seq, 0) AS seq, ${utcText(sql, "revoked_at")} AS "revokedAt",
+               revoked_by AS "revokedBy", feed_epoch() AS epoch
+          FROM link WHERE code = ${code} AND owner = ${owner} AND state = 'REVOKED'`,
+    );
+    return row;
+  }
+
+  return { create, createBatch, find, update, revoke, findRevocation };
 }
