@@ -123,7 +123,9 @@ class Run {
     for (const redirect of [0, 1]) await this.#countWrong(links, (link) => this.#leadsTo(link, redirect));
     const codes = links.map(({ code }) => code);
     const windows = Promise.all([0, 1].map((redirect) => this.#untilGone(codes.at(-1) ?? "", redirect)));
-    const { json } = await this.#api<{ results: { outcome?: string }[] }>("POST", "/v1/links:revoke", { codes });
+    const { json } = await this.#api<{ results: { outcome?: string }[] }>("POST", "/v1/links:revoke?wait=committed", {
+      codes,
+    });
     const revoked = json.results.filter(({ outcome }) => outcome === "revoked").length;
     this.#report.check("revoked in one call", revoked, codes.length);
     // The last change is written just before the commit, so the window is measured from a little too early.

@@ -26,7 +26,7 @@ export async function startLinkfence(): Promise<Shortener> {
       if (status !== 201) throw new Error(`not created: ${JSON.stringify(json)}`);
     },
     async revoke(code) {
-      await api("DELETE", `/v1/links/${code}`);
+      await api("DELETE", `/v1/links/${code}?wait=committed`);
       await waitFor("a revoked link to be gone", async () => (await http.send(url, `/${code}`)).status === 410);
     },
     async stop() {

@@ -55,7 +55,7 @@ describe("when every connection is ended", () => {
     const [kept, revoked] = [await create(), await create()];
     for (const redirect of [0, 1]) for (const code of [kept, revoked]) expect(await follow(code, redirect)).toBe(302);
     expect(await terminateAll()).toBeGreaterThan(4);
-    await insist(() => api("DELETE", `/v1/links/${revoked}`));
+    await insist(() => api("DELETE", `/v1/links/${revoked}?wait=committed`));
     for (const redirect of [0, 1]) {
       while ((await follow(revoked, redirect)) !== 410);
       expect(await follow(kept, redirect)).toBe(302);
@@ -78,7 +78,7 @@ describe("when every connection is ended", () => {
       const code = await create();
       for (const redirect of [0, 1]) while ((await follow(code, redirect)) !== 302);
       await terminateAll();
-      await insist(() => api("DELETE", `/v1/links/${code}`));
+      await insist(() => api("DELETE", `/v1/links/${code}?wait=committed`));
       await terminateAll();
       for (const redirect of [0, 1]) while ((await follow(code, redirect)) !== 410);
     }

@@ -52,7 +52,9 @@ describe("a path or method that does not exist", () => {
     ["GET", "/v1/links/%zz", 400],
     ["PUT", "/v1/links/abc", 405],
     ["GET", "/v1/links:batch", 405],
-    ["DELETE", "/v1/links/abc?wait=effective", 400],
+    ["DELETE", "/v1/links/abc?wait=forever", 400],
+    ["DELETE", "/v1/links/abc?timeoutMs=10001", 400],
+    ["DELETE", "/v1/links/abc?timeoutMs=-1", 400],
     ["DELETE", "/v1/links/abc?wait=committed&wait=committed", 400],
     ["DELETE", "/v1/links/abc?surprise=1", 400],
   ])("%s %s is a problem with status %d", async (method, path, status) => {

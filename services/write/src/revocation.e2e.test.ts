@@ -22,13 +22,13 @@ describe("revocation", () => {
       status: 200,
       json: { code: "twice", outcome: "revoked", version: 2, seq: expect.any(Number), effective },
     });
-    const second = await world.api("DELETE", "/v1/links/twice");
+    const second = await world.api("DELETE", "/v1/links/twice?wait=committed");
     expect(second).toEqual({ status: 200, json: { ...first.json, outcome: "already-revoked", version: -1 } });
     expect(await changes("twice")).toEqual([
       { seq: first.json.seq, version: 2, changed_by: world.adminKey.split("_")[1] },
     ]);
     await world.database.sql`DELETE FROM link_change WHERE code = 'twice'`;
-    expect((await world.api("DELETE", "/v1/links/twice")).json).toEqual(second.json);
+    expect((await world.api("DELETE", "/v1/links/twice?wait=committed")).json).toEqual(second.json);
     expect((await world.api("GET", "/v1/links/twice")).json).toMatchObject({
       state: "REVOKED",
       version: 2,
