@@ -21,6 +21,7 @@ import { type ImportRow, presentRow } from "../store/import-rows.ts";
 import type { ImportName, ImportStore } from "../store/imports.ts";
 import { call, type Reply, type RequestField, type Routes } from "./call.ts";
 import { REPLAYED_FIELD, readIdempotencyKey } from "./idempotency.ts";
+import { requestIdOf } from "./request-id.ts";
 
 export type ImportRouteDeps = {
   imports: Pick<Imports, "run">;
@@ -94,7 +95,7 @@ export function importRoutes({ imports, importStore, shortUrlOf }: ImportRouteDe
         dryRun: query.dryRun === "true",
       };
       const outcome = await imports.run(request, order);
-      if (outcome.kind === "broken") return brokenOff(outcome.id, outcome.problem);
+      if (outcome.kind === "broken") return brokenOff(request, outcome);
       const { row, kind } = outcome;
       return {
         status: row.dryRun || kind === "replayed" ? 200 : 201,
@@ -212,11 +213,11 @@ function placeOf(id: string): string {
 }
 
 /** A problem that also says where the import is. */
-function brokenOff(id: string, problem: Problem): Reply {
+function brokenOff({ res: response }: Request, { id, problem }: { id: string; problem: Problem }): Reply {
   const status = PROBLEM_STATUS[problem.code];
   return {
     status,
-    text: JSON.stringify(problemBody(problem)),
+    text: JSON.stringify(problemBody(problem, response && requestIdOf(response))),
     type: "application/problem+json",
     headers: { Location: placeOf(id), ...(status === 503 ? { "Retry-After": RETRY_AFTER_SECONDS } : {}) },
   };
