@@ -4,16 +4,14 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { checkRaw, readMetric } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
-import { openFile } from "./imports.fixture.ts";
 
 let world: ApiWorld;
 beforeAll(async () => {
-  world = await startApiWorld({ IMPORT_MAX_BYTES: `${MAX_FILE}` });
+  world = await startApiWorld();
 });
 afterAll(() => world.stop());
 
 const MAX_SINGLE = 32_768;
-const MAX_FILE = 4096;
 const MAX_BATCH = 10 * 1024 * 1024;
 /** A body of exactly so many bytes: blanks behind JSON mean nothing. */
 const padded = (value: unknown, bytes: number) => JSON.stringify(value).padEnd(bytes, " ");
@@ -128,22 +126,6 @@ describe("a batch", () => {
     expect(await readMetric(world.write, "linkfence_batches_refused_total")).toBe(refused.length);
     expect(await readMetric(world.write, "linkfence_batch_bytes")).toBe(0);
     expect((await post("/v1/links:batch", body)).status).toBe(200);
-  });
-});
-
-test("a file that is broken off at its limit is a problem like any other, and says where the import is", async () => {
-  const file = openFile(world.write.url, world.adminKey);
-  await file.write("target\nhttps://example.com/\n");
-  let id: string | undefined;
-  while (id === undefined)
-    [id] = (await world.database.sql<{ id: string }[]>`SELECT id FROM import`).map((row) => row.id);
-  file.end("x".repeat(MAX_FILE));
-  const { status, headers, body } = await file.answer;
-  expect([status, headers.location]).toEqual([413, `/v1/imports/${id}`]);
-  expect(body).toMatchObject({
-    code: "payload-too-large",
-    instance: `urn:linkfence:request:${String(headers["x-request-id"])}`,
-    detail: expect.stringContaining(id),
   });
 });
 
