@@ -7,6 +7,7 @@ import { ipKeyGenerator, rateLimit } from "express-rate-limit";
 import type { Counts } from "../counts.ts";
 import { clientAddress } from "./client-address.ts";
 import { createHitStore } from "./hit-store.ts";
+import { createKnownKeys } from "./known-keys.ts";
 
 const WINDOW_MS = 60_000;
 /** Keys with a call within the last minute; they exist all, since a call counts when its key was found. About 2 MB. */
@@ -16,7 +17,6 @@ const MAX_ADDRESSES = 50_000;
 /** What one customer is usually given at the least, and can choose addresses of at will (RFC 6177 section 2). */
 const IPV6_SUBNET = 64;
 
-export type RateLimit = ReturnType<typeof createRateLimit>;
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 export type RateLimitsOptions = {
@@ -29,9 +29,17 @@ export type RateLimitsOptions = {
   now: () => number;
 };
 
-/** Creates both limits. They have no timers, and nothing to stop. */
+const firstRefusals = new WeakSet<Request>();
+
+/** Says whether a request was the first to be refused by a limit in its client's window; of the others none is special. */
+export function isFirstRefusal(request: Request): boolean {
+  return firstRefusals.has(request);
+}
+
+/** Creates both limits, and the memory of keys beside them. They have no timers, and nothing to stop. */
 export function createRateLimits({ keyPerMinute, addressPerMinute, counts, now }: RateLimitsOptions) {
   return {
+    known: createKnownKeys(),
     key: createRateLimit({
       name: "key",
       limit: keyPerMinute,
@@ -81,8 +89,9 @@ function createRateLimit({ name, limit, maxClients, now, onRefused, detail }: Ra
     standardHeaders: "draft-8",
     legacyHeaders: false,
     keyGenerator: (request) => clients.get(request) ?? "unknown",
-    handler: (_request, _response, next) => {
+    handler: (request, _response, next) => {
       onRefused();
+      if (store.hits(clients.get(request) ?? "") === limit + 1) firstRefusals.add(request);
       next(new Problem("rate-limited", detail));
     },
     // It would print to the console what it thinks of this configuration.
