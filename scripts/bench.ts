@@ -1,6 +1,5 @@
 // Runs one benchmark on a database of its own, and says what it came to.
 import { constants } from "node:os";
-import { parseArgs } from "node:util";
 import { killStartedProcesses } from "@linkfence/testkit";
 import type { Subject } from "./bench/bench-subject.ts";
 import { creation } from "./bench/creation.ts";
@@ -8,12 +7,14 @@ import { listing } from "./bench/listing.ts";
 import { openOwnServer } from "./bench/own-server.ts";
 import { createResults, formatTable } from "./bench/results.ts";
 import { revocation } from "./bench/revocation.ts";
+import { runCommand, UsageError } from "./command.ts";
 
 const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation };
 const OWNERS = 10_000;
+const LINKS_MIN = 20_000;
+const LINKS_MAX = 100_000_000;
 /** Seeding ten million links takes minutes, measuring them as many; this ends what hangs. */
 const DEADLINE_MS = 60 * 60_000;
-const EX_USAGE = 64;
 
 const names = Object.entries(subjects).map(([name, { shows }]) => `  ${name.padEnd(12)} ${shows}`);
 const HELP = `Measures the write service at size, on an embedded PostgreSQL of its own and over loopback. Never part of a test run.
@@ -26,7 +27,6 @@ ${names.join("\n")}
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;
                       a temporary one where none is given. Ten million links take about 8 GB
   --json              the results as one JSON document; progress goes to standard error
-  --help              prints this
 
 One owner has a tenth of the links, ${(OWNERS - 1).toLocaleString("en")} others share the rest. Ratios are of one run; other
 figures say as much about the machine and what else it does: its load average stands beside them.
@@ -35,27 +35,22 @@ Exit status: 0 all bounds are kept, 1 one is not, 64 wrong arguments.
 
 type Wish = { subject: Subject; name: string; links: number; data: string | null; json: boolean };
 
-/** Returns what is wished for, the help, or what is wrong with the arguments. */
-function readArguments(): Wish | "help" | { wrong: string } {
-  try {
-    const options = {
-      links: { type: "string" },
-      data: { type: "string" },
-      json: { type: "boolean" },
-      help: { type: "boolean" },
-    } as const;
-    const { values, positionals } = parseArgs({ options, allowPositionals: true });
-    if (values.help) return "help";
-    const [name = "", ...more] = positionals;
-    const subject = Object.hasOwn(subjects, name) ? subjects[name] : undefined;
-    if (!subject || more.length > 0) return { wrong: `name one subject: ${Object.keys(subjects).join(", ")}` };
-    const links = Number(values.links ?? subject.links);
-    if (!Number.isInteger(links) || links < 20_000 || links > 100_000_000)
-      return { wrong: "--links must be 20000 to 100000000" };
-    return { subject, name, links, data: values.data ?? null, json: values.json ?? false };
-  } catch (error) {
-    return { wrong: error instanceof Error ? error.message : String(error) };
-  }
+const options = {
+  links: { type: "string" },
+  data: { type: "string" },
+  json: { type: "boolean", default: false },
+} as const;
+
+function decideWish(
+  [name = "", ...more]: readonly string[],
+  given: { links?: string | undefined; data?: string | undefined; json: boolean },
+): Wish {
+  const subject = Object.hasOwn(subjects, name) ? subjects[name] : undefined;
+  if (!subject || more.length > 0) throw new UsageError(`name one subject: ${Object.keys(subjects).join(", ")}`);
+  const links = Number(given.links ?? subject.links);
+  if (!Number.isInteger(links) || links < LINKS_MIN || links > LINKS_MAX)
+    throw new UsageError(`--links must be ${LINKS_MIN} to ${LINKS_MAX}`);
+  return { subject, name, links, data: given.data ?? null, json: given.json };
 }
 
 async function measure({ subject, name, links, data, json }: Wish): Promise<number> {
@@ -68,6 +63,8 @@ async function measure({ subject, name, links, data, json }: Wish): Promise<numb
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.once(signal, () => end(128 + constants.signals[signal]));
+  // Also where an error that nobody caught ends this process: the server has a guard of its own, services have none.
+  process.once("exit", killStartedProcesses);
   const late = setTimeout(() => {
     tell(`it took longer than ${DEADLINE_MS / 60_000} minutes`);
     end(1);
@@ -90,9 +87,4 @@ async function measure({ subject, name, links, data, json }: Wish): Promise<numb
   return claims.length > 0 && claims.every(({ held }) => held) ? 0 : 1;
 }
 
-const wish = readArguments();
-if (wish === "help") process.stdout.write(HELP);
-else if ("wrong" in wish) {
-  process.stderr.write(`${wish.wrong}\n\n${HELP}`);
-  process.exitCode = EX_USAGE;
-} else process.exitCode = await measure(wish);
+await runCommand({ help: HELP, options, run: (values, names) => measure(decideWish(names, values)) });

@@ -1,12 +1,12 @@
 // Creations over HTTP beside what the database alone does for the same statements, and a thousand in a call beside one.
 import { arrayLiteral, type Database, type Sql } from "@linkfence/db";
-import { startService } from "@linkfence/testkit";
 import postgres from "postgres";
 import { createCounts } from "../../services/write/src/counts.ts";
 import { draftLink } from "../../services/write/src/domain/link.ts";
 import { createKeyStore } from "../../services/write/src/store/api-keys.ts";
 import { createLinkStore } from "../../services/write/src/store/links.ts";
 import type { Bench, Subject } from "./bench-subject.ts";
+import { startBenchWrite } from "./bench-write.ts";
 import { runClosedLoop, writePost } from "./closed-loop.ts";
 import { median } from "./numbers.ts";
 import { addOwnerKey } from "./owner-key.ts";
@@ -55,7 +55,7 @@ async function measureRates({ tell }: Bench, url: string, key: string, program: 
   const rates: Rates = { http: [], both: [], insert: [], batch: [] };
   const keyId = key.split("_")[1] ?? "";
   const { lookUp, insert } = await captureStatements(url, keyId);
-  const write = await startService("write", { DATABASE_URL: url, RATE_LIMIT_KEY_PER_MINUTE: "0" });
+  const write = await startBenchWrite(url);
   const one = writePost("/v1/links", key, JSON.stringify({ target: TARGET }));
   const many = writePost("/v1/links:batch", key, JSON.stringify({ links: Array(BATCH).fill({ target: TARGET }) }));
   const over = { url: write.url, seconds: SECONDS };

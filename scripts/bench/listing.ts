@@ -3,12 +3,13 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { createDatabase } from "@linkfence/db";
-import { createHttpClient, type HttpClient, startService, watchProcess } from "@linkfence/testkit";
+import { createHttpClient, type HttpClient, watchProcess } from "@linkfence/testkit";
 import type { Position } from "../../services/write/src/domain/cursor.ts";
 import { readCursors } from "../../services/write/src/store/cursors.ts";
 import { type PageQuery, selectPage } from "../../services/write/src/store/page-rows.ts";
 import { createPlanner, LIMIT, type Planner, PRICE } from "../../tests/evidence/page-prices.ts";
 import type { Bench, Subject } from "./bench-subject.ts";
+import { startBenchWrite } from "./bench-write.ts";
 import { median, percentile } from "./numbers.ts";
 import { selectOffsetPage } from "./offset-listing.ts";
 import { runOpenLoop } from "./open-loop.ts";
@@ -141,7 +142,7 @@ async function measureKeyset(bench: Bench, url: string, places: Places, key: str
   await db.close();
   const cursorOf = ({ code, createdAt }: Place) =>
     cursors.issue({ code, createdAt }, { owner: BIG_OWNER, filter: ALL });
-  const write = await startService("write", { DATABASE_URL: url, RATE_LIMIT_KEY_PER_MINUTE: "0" });
+  const write = await startBenchWrite(url);
   const http = createHttpClient(256);
   const api = { url: write.url, key, http };
   const { first, deep } = await compareLatency(api, cursorOf(places.deep));
