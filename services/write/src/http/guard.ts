@@ -1,7 +1,8 @@
 // Who may come in. Keys are looked up at every call; the limits stand around that:
 // - whoever shows no valid key has a hit on the limit of its address, and beyond it is refused before the database is asked;
 // - except for a key that was valid when it was last seen, so that neighbours behind one address (NAT) whose keys are valid
-//   go on. One that this process has not seen since it started waits there, as long as others keep the address at its limit;
+//   go on. Of those that this process has not seen so far, a few each second are looked up from such addresses: a valid one
+//   gets in at last, whatever its neighbours do, and the database does not notice the others;
 // - whoever shows a valid one has a hit on the limit of the key, whatever the key allows.
 import { Problem, type Scope } from "@linkfence/contracts";
 import type { Request, Response } from "express";
@@ -31,7 +32,8 @@ export function createGuard(authenticate: Authenticator, limits: RateLimits) {
       return await authenticate(request.get("authorization"), scope, {
         async beforeLookup(parsed) {
           key = parsed;
-          if (limits.address.isSpent(networkOf(request)) && !known.has(key)) await hitAddress();
+          const isHeldUp = limits.address.isSpent(networkOf(request)) && !known.has(key) && !limits.mayTry();
+          if (isHeldUp) await hitAddress();
         },
         async onFound({ id, owner, secretHash }) {
           known.note(id, secretHash);

@@ -14,6 +14,8 @@ const WINDOW_MS = 60_000;
 const MAX_KEYS = 10_000;
 /** Addresses with a failure within the last minute; whoever has more of them has more than any limit could hold. About 10 MB. */
 const MAX_ADDRESSES = 50_000;
+/** So long after one unknown key was looked up for an address at its limit, the next may be: ten a second, of all addresses. */
+const TRY_EVERY_MS = 100;
 /** What one customer is usually given at the least, and can choose addresses of at will (RFC 6177 section 2). */
 const IPV6_SUBNET = 64;
 
@@ -38,8 +40,15 @@ export function isFirstRefusal(request: Request): boolean {
 
 /** Creates both limits, and the memory of keys beside them. They have no timers, and nothing to stop. */
 export function createRateLimits({ keyPerMinute, addressPerMinute, counts, now }: RateLimitsOptions) {
+  let nextTryAt = Number.NEGATIVE_INFINITY;
   return {
     known: createKnownKeys(),
+    /** Takes the right to look up one key more, where that is due. */
+    mayTry(): boolean {
+      if (now() < nextTryAt) return false;
+      nextTryAt = now() + TRY_EVERY_MS;
+      return true;
+    },
     key: createRateLimit({
       name: "key",
       limit: keyPerMinute,
