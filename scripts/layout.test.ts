@@ -86,6 +86,17 @@ describe("the layout", () => {
     expect(reached.filter((path) => !described.some((end) => path.endsWith(end)))).toEqual([]);
   });
 
+  test("whatever shows a key to the admin API holds the answer against the document, but for a limit's own little server", () => {
+    const checks = /\b(sendChecked|checkFetched|checkRaw|sharedContractCheck|createContractCheck|world\.raw)\b/;
+    const careless = sources
+      .filter((file) => /\.(test|fixture)\.ts$|^tests\/|^packages\/testkit\//.test(file))
+      .filter((file) => {
+        const text = readFileSync(join(ROOT, file), "utf8");
+        return /\bBearer \$\{|\bauthorized\(/.test(text) && !checks.test(text);
+      });
+    expect(careless).toEqual(["services/write/src/http/rate-limits.test.ts"]);
+  });
+
   test("no source asks a URL parser that is wrong once it is compiled (see contracts/src/url.ts)", () => {
     const asking = sources.filter((file) => readFileSync(join(ROOT, file), "utf8").includes("URL.can" + "Parse("));
     expect(asking).toEqual([]);

@@ -1,10 +1,10 @@
 // A file on its way to the import call, for the tests: whole, or piece by piece under the test's control.
 import { once } from "node:events";
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
-import type { ImportErrorPage, ImportLinkPage, ImportResult } from "@linkfence/contracts";
+import type { ImportResult } from "@linkfence/contracts";
+import { sharedContractCheck } from "@linkfence/testkit";
 
 export const CSV = "text/csv";
-export const JSON_LINES = "application/jsonl";
 
 export type FileOptions = { key?: string; type?: string; query?: string; headers?: Record<string, string> };
 export type ImportAnswer = { status: number; headers: IncomingHttpHeaders; body: ImportResult & { detail?: string } };
@@ -14,7 +14,7 @@ export type OpenFile = {
   end(piece?: string | Buffer): void;
   /** Breaks the connection off. */
   destroy(): void;
-  /** Rejects when the connection ends without an answer. */
+  /** Rejects when the connection ends without an answer, and when the answer is not what the OpenAPI document says. */
   answer: Promise<ImportAnswer>;
   request: ClientRequest;
 };
@@ -54,8 +54,14 @@ function readAnswer(outgoing: ClientRequest): Promise<ImportAnswer> {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk)).once("error", reject);
       response.once("end", () => {
-        const body = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+        const body = Buffer.concat(chunks).toString("utf8");
+        const told = { status: response.statusCode ?? 0, headers: response.headers };
+        try {
+          sharedContractCheck().check("POST", outgoing.path, { ...told, body });
+          resolve({ ...told, body: JSON.parse(body) });
+        } catch (error) {
+          reject(error);
+        }
       });
     });
   });
@@ -66,18 +72,4 @@ export async function sendFile(url: string, apiKey: string, file: string | Buffe
   const open = openFile(url, apiKey, options);
   open.end(file);
   return open.answer;
-}
-
-/** Reads all pages of an import's `links` or `errors`. */
-export async function readPages<T extends ImportLinkPage | ImportErrorPage>(
-  read: (path: string) => Promise<{ status: number; json: T }>,
-  path: string,
-): Promise<T["items"]> {
-  const items: unknown[] = [];
-  for (let after = 0; ; ) {
-    const { json } = await read(`${path}?limit=1000&after=${after}`);
-    items.push(...json.items);
-    if (json.next === null) return items as T["items"];
-    after = json.next;
-  }
 }

@@ -1,7 +1,7 @@
 // API keys through the admin API: who may make, see, rotate and revoke which, and what becomes of them.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { ApiKey, KeyPage, MintedKey } from "@linkfence/contracts";
-import { createHttpClient, readMetric } from "@linkfence/testkit";
+import { createHttpClient, readMetric, sendChecked } from "@linkfence/testkit";
 import { type ApiWorld, type Body, startApiWorld } from "./api-world.fixture.ts";
 
 let world: ApiWorld;
@@ -227,7 +227,7 @@ describe("a revoked key", () => {
     const client = createHttpClient(1);
     const ask = async () => {
       const headers = { Authorization: `Bearer ${key.secret}` };
-      return (await client.send(world.write.url, "/v1/links/unknown1", { headers })).status;
+      return (await sendChecked(client, world.write.url, "/v1/links/unknown1", { headers })).status;
     };
     expect([await ask(), await ask()]).toEqual([404, 404]);
     expect(await revoke(key.id)).toEqual({ status: 204, code: null });
