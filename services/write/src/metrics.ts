@@ -67,10 +67,12 @@ function registerStreams({ counter, gauge }: Metrics, counts: Counts["changes"],
 }
 
 /** What the limits on calls refused, and how many clients they remember. */
-export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts, { key, address }: RateLimits): void {
+export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts, limits: RateLimits): void {
+  const { key, address, known } = limits;
   const each = (name: "clients" | "evicted") => () => ({ key: key.stats()[name], address: address.stats()[name] });
   counter("linkfence_rate_limited_total", "calls refused by a rate limit", () => counts.rateLimited, "limit");
   gauge("linkfence_rate_limit_clients", "clients that a rate limit remembers", each("clients"), "limit");
+  gauge("linkfence_known_keys", "keys remembered as valid when last seen", known.size);
   counter("linkfence_rate_limit_evictions_total", "clients forgotten for want of room", each("evicted"), "limit");
 }
 

@@ -12,7 +12,7 @@ import {
   Problem,
   StartImportQuery,
 } from "@linkfence/contracts";
-import { isCsvInUtf8, isJsonLinesInUtf8, PROBLEM_STATUS, problemBody } from "@linkfence/service-shell";
+import { isCsvInUtf8, isJsonLinesInUtf8, PROBLEM_STATUS } from "@linkfence/service-shell";
 import type { Request } from "express";
 import { Type } from "typebox";
 import { type ImportOrder, importNotFound } from "../imports/importer.ts";
@@ -21,7 +21,6 @@ import { type ImportRow, presentRow } from "../store/import-rows.ts";
 import type { ImportName, ImportStore } from "../store/imports.ts";
 import { call, type Reply, type RequestField, type Routes } from "./call.ts";
 import { REPLAYED_FIELD, readIdempotencyKey } from "./idempotency.ts";
-import { requestIdOf } from "./request-id.ts";
 
 export type ImportRouteDeps = {
   imports: Pick<Imports, "run">;
@@ -34,8 +33,6 @@ const GROUP = "Imports";
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const PAGE_SIZE = 100;
 const LIST_SIZE = 20;
-/** Longer than a batch takes, and than a client needs to notice that its connection is gone. */
-const RETRY_AFTER_SECONDS = "2";
 
 const KEY_FIELD: Readonly<Record<string, RequestField>> = {
   "Idempotency-Key": {
@@ -95,10 +92,11 @@ export function importRoutes({ imports, importStore, shortUrlOf }: ImportRouteDe
         dryRun: query.dryRun === "true",
       };
       const outcome = await imports.run(request, order);
-      if (outcome.kind === "broken") return brokenOff(request, outcome);
+      if (outcome.kind === "broken") return brokenOff(outcome.id, outcome.problem);
       const { row, kind } = outcome;
       return {
         status: row.dryRun || kind === "replayed" ? 200 : 201,
+        count: row.dryRun ? 0 : row.created,
         body: await present(row, author.owner),
         headers: { Location: placeOf(row.id), ...(kind === "replayed" ? { "Idempotency-Replayed": "true" } : {}) },
       };
@@ -213,14 +211,8 @@ function placeOf(id: string): string {
 }
 
 /** A problem that also says where the import is. */
-function brokenOff({ res: response }: Request, { id, problem }: { id: string; problem: Problem }): Reply {
-  const status = PROBLEM_STATUS[problem.code];
-  return {
-    status,
-    text: JSON.stringify(problemBody(problem, response && requestIdOf(response))),
-    type: "application/problem+json",
-    headers: { Location: placeOf(id), ...(status === 503 ? { "Retry-After": RETRY_AFTER_SECONDS } : {}) },
-  };
+function brokenOff(id: string, problem: Problem): Reply {
+  return { status: PROBLEM_STATUS[problem.code], problem, headers: { Location: placeOf(id) } };
 }
 
 /** Cuts a page out of one item more than it may have. */
