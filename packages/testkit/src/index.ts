@@ -1,4 +1,10 @@
-export { type CheckedDocument, type ContractCheck, createContractCheck, readDocument } from "./contract-check.ts";
+export {
+  type CheckedDocument,
+  type ContractCheck,
+  createContractCheck,
+  readDocument,
+  sharedContractCheck,
+} from "./contract-check.ts";
 export { createTestDatabase, databaseUrl, type TestDatabase, terminateConnections, testServerUrl } from "./database.ts";
 export { type FaultMode, type FaultProxy, startFaultProxy } from "./fault-proxy.ts";
 export { findFreePorts } from "./free-ports.ts";

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import type { ImportErrorPage, ImportLinkPage, ImportResult } from "@linkfence/contracts";
+import { sharedContractCheck } from "@linkfence/testkit";
 
 export const CSV = "text/csv";
 export const JSON_LINES = "application/jsonl";
@@ -22,7 +23,8 @@ export type OpenFile = {
 /** Begins an upload. */
 export function openFile(url: string, apiKey: string, options: FileOptions = {}): OpenFile {
   const { key, type = CSV, query = "", headers = {} } = options;
-  const outgoing = request(`${url}/v1/imports${query}`, {
+  const target = `/v1/imports${query}`;
+  const outgoing = request(`${url}${target}`, {
     method: "POST",
     agent: false,
     headers: {
@@ -32,7 +34,7 @@ export function openFile(url: string, apiKey: string, options: FileOptions = {})
       ...headers,
     },
   });
-  const answer = readAnswer(outgoing);
+  const answer = readAnswer(outgoing, target);
   answer.catch(() => {});
   outgoing.on("error", () => {});
   outgoing.flushHeaders();
@@ -47,15 +49,22 @@ export function openFile(url: string, apiKey: string, options: FileOptions = {})
   };
 }
 
-function readAnswer(outgoing: ClientRequest): Promise<ImportAnswer> {
+/** Reads the answer, and holds it against the OpenAPI document. */
+function readAnswer(outgoing: ClientRequest, target: string): Promise<ImportAnswer> {
   return new Promise((resolve, reject) => {
     outgoing.once("error", reject).once("close", () => reject(new Error("the connection ended without an answer")));
     outgoing.once("response", (response: IncomingMessage) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk)).once("error", reject);
       response.once("end", () => {
-        const body = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body });
+        const { statusCode: status = 0, headers } = response;
+        const body = Buffer.concat(chunks).toString("utf8");
+        try {
+          sharedContractCheck().check("POST", target, { status, headers, body });
+          resolve({ status, headers, body: JSON.parse(body) });
+        } catch (error) {
+          reject(error);
+        }
       });
     });
   });

@@ -12,7 +12,7 @@ import {
   Problem,
   StartImportQuery,
 } from "@linkfence/contracts";
-import { isCsvInUtf8, isJsonLinesInUtf8, PROBLEM_STATUS, problemBody } from "@linkfence/service-shell";
+import { isCsvInUtf8, isJsonLinesInUtf8, PROBLEM_STATUS, sendProblem } from "@linkfence/service-shell";
 import type { Request } from "express";
 import { Type } from "typebox";
 import { type ImportOrder, importNotFound } from "../imports/importer.ts";
@@ -33,8 +33,6 @@ const GROUP = "Imports";
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const PAGE_SIZE = 100;
 const LIST_SIZE = 20;
-/** Longer than a batch takes, and than a client needs to notice that its connection is gone. */
-const RETRY_AFTER_SECONDS = "2";
 
 const KEY_FIELD: Readonly<Record<string, RequestField>> = {
   "Idempotency-Key": {
@@ -99,6 +97,7 @@ export function importRoutes({ imports, importStore, shortUrlOf }: ImportRouteDe
       return {
         status: row.dryRun || kind === "replayed" ? 200 : 201,
         body: await present(row, author.owner),
+        count: row.lines,
         headers: { Location: placeOf(row.id), ...(kind === "replayed" ? { "Idempotency-Replayed": "true" } : {}) },
       };
     },
@@ -213,12 +212,11 @@ function placeOf(id: string): string {
 
 /** A problem that also says where the import is. */
 function brokenOff(id: string, problem: Problem): Reply {
-  const status = PROBLEM_STATUS[problem.code];
   return {
-    status,
-    text: JSON.stringify(problemBody(problem)),
-    type: "application/problem+json",
-    headers: { Location: placeOf(id), ...(status === 503 ? { "Retry-After": RETRY_AFTER_SECONDS } : {}) },
+    status: PROBLEM_STATUS[problem.code],
+    // What is still on its way belongs to no other request (RFC 9110 section 15.5.9).
+    headers: { Location: placeOf(id), Connection: "close" },
+    send: (response) => sendProblem(response, problem),
   };
 }
 
