@@ -150,7 +150,7 @@ describe("records of a file", () => {
         const rest = second.map(({ line, bytes: text, fault }) => ({ line, text: text.toString("utf8"), fault }));
         expect([...first, ...rest]).toEqual(whole);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });
