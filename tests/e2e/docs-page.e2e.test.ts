@@ -90,6 +90,15 @@ inBrowser(
 
 test("its files come from this service, with a policy that allows nothing else", async () => {
   const page = await sendChecked(http, write.url, "/docs");
+  const script = await sendChecked(http, write.url, "/docs/page.js");
+  for (const { headers } of [page, script])
+    expect(headers).toMatchObject({
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-origin",
+    });
   const policy = String(page.headers["content-security-policy"]);
   expect(policy).toContain("default-src 'none'");
   expect(policy).not.toMatch(/unsafe|https?:|\*/);

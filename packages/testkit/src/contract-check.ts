@@ -110,7 +110,15 @@ export function createContractCheck(document: CheckedDocument = readDocument()) 
     );
   }
 
-  return { check, findOperation };
+  /** Throws an error where a value is not as the document's schema of that name says. */
+  function checkPart(name: string, value: unknown): void {
+    const validate = compile(lookUp({ $ref: `#/components/schemas/${name}` } as { $ref: string }, components.schemas));
+    if (validate(value)) return;
+    const shown = JSON.stringify(value)?.slice(0, SHOWN);
+    throw new Error(`not a ${name} of the OpenAPI document: ${ajv.errorsText(validate.errors)}\n${shown}`);
+  }
+
+  return { check, checkPart, findOperation };
 }
 
 /** Reads the document that is committed. */

@@ -1,3 +1,4 @@
+export { checkFetched, checkRaw, isEventStream } from "./checked-answers.ts";
 export {
   type CheckedDocument,
   type ContractCheck,

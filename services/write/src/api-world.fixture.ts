@@ -7,6 +7,7 @@ import {
   makeAdminKey,
   sendChecked,
   startService,
+  type TestDatabase,
   waitUntilReady,
 } from "@linkfence/testkit";
 import { mintKey } from "./store/key-secret.ts";
@@ -17,13 +18,17 @@ export type ApiWorld = Awaited<ReturnType<typeof startApiWorld>>;
 /**
  * Starts it, in a time zone far from UTC, with `https://sho.example` as its public place and no statistics.
  * @param env what is to be set otherwise
+ * @param prepare makes more of the database, once it has its first key; resolves with the URL for the service
  */
-export async function startApiWorld(env: Record<string, string> = {}) {
+export async function startApiWorld(
+  env: Record<string, string> = {},
+  prepare: (database: TestDatabase) => Promise<string> = async ({ url }) => url,
+) {
   const database = await createTestDatabase("main");
   const adminKey = await makeAdminKey(database.url);
   const http = createHttpClient(32);
   const write = await startService("write", {
-    DATABASE_URL: database.url,
+    DATABASE_URL: await prepare(database),
     PUBLIC_BASE_URL: "https://sho.example",
     CLICK_INGEST_URL: "http://127.0.0.1:1",
     TZ: "Pacific/Auckland",

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { createHttpClient, startService } from "@linkfence/testkit";
+import { checkRaw, createHttpClient, startService } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 import { BATCH, common, createKeyedPost, LINK, LINKS, SINGLE } from "./idempotency.fixture.ts";
 
@@ -205,7 +205,7 @@ describe("a header field", () => {
         text += chunk.toString("utf8");
       });
       await once(socket, "end");
-      expect(text).toMatch(/^HTTP\/1\.1 400 .*"rule":"repeated"/s);
+      expect(checkRaw("POST", "/v1/links", text)).toMatch(/^HTTP\/1\.1 400 .*"rule":"repeated"/s);
     }
   });
 

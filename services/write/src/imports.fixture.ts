@@ -23,8 +23,7 @@ export type OpenFile = {
 /** Begins an upload. */
 export function openFile(url: string, apiKey: string, options: FileOptions = {}): OpenFile {
   const { key, type = CSV, query = "", headers = {} } = options;
-  const target = `/v1/imports${query}`;
-  const outgoing = request(`${url}${target}`, {
+  const outgoing = request(`${url}/v1/imports${query}`, {
     method: "POST",
     agent: false,
     headers: {
@@ -34,7 +33,7 @@ export function openFile(url: string, apiKey: string, options: FileOptions = {})
       ...headers,
     },
   });
-  const answer = readAnswer(outgoing, target);
+  const answer = readAnswer(outgoing);
   answer.catch(() => {});
   outgoing.on("error", () => {});
   outgoing.flushHeaders();
@@ -50,18 +49,18 @@ export function openFile(url: string, apiKey: string, options: FileOptions = {})
 }
 
 /** Reads the answer, and holds it against the OpenAPI document. */
-function readAnswer(outgoing: ClientRequest, target: string): Promise<ImportAnswer> {
+function readAnswer(outgoing: ClientRequest): Promise<ImportAnswer> {
   return new Promise((resolve, reject) => {
     outgoing.once("error", reject).once("close", () => reject(new Error("the connection ended without an answer")));
     outgoing.once("response", (response: IncomingMessage) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk)).once("error", reject);
       response.once("end", () => {
-        const { statusCode: status = 0, headers } = response;
         const body = Buffer.concat(chunks).toString("utf8");
+        const told = { status: response.statusCode ?? 0, headers: response.headers };
         try {
-          sharedContractCheck().check("POST", target, { status, headers, body });
-          resolve({ status, headers, body: JSON.parse(body) });
+          sharedContractCheck().check("POST", outgoing.path, { ...told, body });
+          resolve({ ...told, body: JSON.parse(body) });
         } catch (error) {
           reject(error);
         }

@@ -1,6 +1,13 @@
 // The last use of keys: written now and then by whoever notices, and never in the way of a call.
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { createHttpClient, mapConcurrently, type RunningService, readMetric, startService } from "@linkfence/testkit";
+import {
+  createHttpClient,
+  mapConcurrently,
+  type RunningService,
+  readMetric,
+  sendChecked,
+  startService,
+} from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
 let world: ApiWorld;
@@ -37,7 +44,7 @@ describe("a key that is used", () => {
     const urls = [world.write.url, other.url];
     const statuses = await mapConcurrently(Array.from({ length: 1000 }), 16, async (_, i) => {
       const headers = { Authorization: `Bearer ${key}` };
-      return (await http.send(urls[i % 2] ?? "", "/v1/links/unknown1", { headers })).status;
+      return (await sendChecked(http, urls[i % 2] ?? "", "/v1/links/unknown1", { headers })).status;
     });
     expect(new Set(statuses)).toEqual(new Set([404]));
     await written(1);
@@ -97,10 +104,10 @@ describe("a key whose row", () => {
     const own = await startService("write", { DATABASE_URL: world.database.url });
     const http = createHttpClient(4);
     const headers = { Authorization: `Bearer ${key}` };
-    const answer = await http.send(own.url, "/v1/links/unknown1", { headers });
+    const answer = await sendChecked(http, own.url, "/v1/links/unknown1", { headers });
     expect(answer.status).toBe(404);
     while ((await readMetric(own, "linkfence_key_use_failures_total")) === 0) await new Promise(setImmediate);
-    expect((await http.send(own.url, "/v1/links/unknown1", { headers })).status).toBe(404);
+    expect((await sendChecked(http, own.url, "/v1/links/unknown1", { headers })).status).toBe(404);
     http.close();
     await own.stop();
     expect(await lastUse()).toBeNull();

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { readMetric } from "@linkfence/testkit";
+import { checkRaw, readMetric } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
 let world: ApiWorld;
@@ -22,9 +22,9 @@ async function post(path: string, body: string, headers: Record<string, string> 
   return { status: answer.status, json: JSON.parse(answer.body) as Record<string, unknown> };
 }
 
-/** Writes bytes to the service as they are, and returns everything that comes back until it closes the connection. */
-function exchange(bytes: Buffer): Promise<string> {
-  return new Promise((resolve, reject) => {
+/** Writes a request for one link as it is, and returns all that comes back until the service closes the connection. */
+async function exchange(bytes: Buffer): Promise<string> {
+  const answer = await new Promise<string>((resolve, reject) => {
     const { hostname, port } = new URL(world.write.url);
     const socket = connect(Number(port), hostname);
     let answer = "";
@@ -35,6 +35,7 @@ function exchange(bytes: Buffer): Promise<string> {
     socket.once("end", () => resolve(answer));
     socket.write(bytes);
   });
+  return checkRaw("POST", "/v1/links", answer);
 }
 
 function rawRequest(body: Buffer, fields: string): Buffer {

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test } from "@jest/globals";
+import { checkRaw } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
 async function openConnection(world: ApiWorld): Promise<Socket> {
@@ -25,7 +26,8 @@ test("creations that wait for the database are finished, an idle kept connection
   const world = await startApiWorld({ QUERY_TIMEOUT_MS: "20000", DATABASE_POOL_MAX: "10" });
   const idle = await openConnection(world);
   idle.write("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
-  await once(idle, "data");
+  const [answer] = await once(idle, "data");
+  checkRaw("GET", "/nothing", String(answer));
   const closed = once(idle, "close");
 
   let answers: Promise<Awaited<ReturnType<ApiWorld["create"]>>[]> = Promise.resolve([]);

@@ -31,6 +31,7 @@ test("an EventSource reconnects by itself as it is told to, and gets each change
   }
   await untilLines("revoked", codes.length);
   expect(lines("revoked").map(({ code }) => code)).toEqual(codes);
+  expect(lines("fault")).toEqual([]);
   expect(lines("asks")[0]?.lastEventId).toBeNull();
   expect(Number(lines("asks").at(-1)?.lastEventId)).toBeGreaterThan(position);
   client.kill("SIGKILL");

@@ -1,7 +1,7 @@
 // The admin API in the test's own process, on a database of its own, with short times: for streams of changes.
 import { createDatabase } from "@linkfence/db";
 import { createLogger, listen } from "@linkfence/service-shell";
-import { createTestDatabase } from "@linkfence/testkit";
+import { checkFetched, createTestDatabase } from "@linkfence/testkit";
 import { createApp } from "../app.ts";
 import { createCounts } from "../counts.ts";
 import { createBodyBudget } from "../http/body-budget.ts";
@@ -112,11 +112,15 @@ export async function startFeedWorld(
       return text;
     },
     read: (options: ReaderOptions) => openReader(url, options),
-    get: (
+    /** Rejects when the answer is not what the OpenAPI document says. */
+    async get(
       path: string,
       key: string,
-      { headers = {}, ...more }: { method?: string; headers?: Record<string, string> } = {},
-    ) => fetch(url + path, { headers: { Authorization: `Bearer ${key}`, ...headers }, ...more }),
+      { headers = {}, method = "GET" }: { method?: string; headers?: Record<string, string> } = {},
+    ) {
+      const fields = { Authorization: `Bearer ${key}`, ...headers };
+      return checkFetched(method, path, await fetch(url + path, { method, headers: fields }));
+    },
     async stop() {
       streams.stop();
       await server.close(5000);

@@ -1,5 +1,6 @@
 // A reader of event streams for tests: it takes what comes apart, and can be told to stop reading.
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { isEventStream, sharedContractCheck } from "@linkfence/testkit";
 
 export type StreamEvent = { id: string; event: string; data: Record<string, unknown> };
 export type StreamReader = Awaited<ReturnType<typeof openReader>>;
@@ -10,13 +11,19 @@ export type ReaderOptions = {
   headers?: Record<string, string>;
 };
 
-/** Opens a stream, and resolves when its answer begins. */
+/**
+ * Opens a stream, and resolves when its answer begins; of an answer that is none, when it has ended. Rejects when it is not
+ * what the OpenAPI document says. So does whatever waits for events, after one that is not.
+ */
 export async function openReader(base: string, { key, path = "/v1/changes", headers = {} }: ReaderOptions) {
   const fields = { Authorization: `Bearer ${key}`, Accept: "text/event-stream", ...headers };
   const { hostname, port } = new URL(base);
   const events: StreamEvent[] = [];
   const listeners = new Set<() => void>();
   const state = { lastId: "", retry: 0, heartbeats: 0, ended: false, broken: false };
+  const contract = sharedContractCheck();
+  const pieces: string[] = [];
+  let fault: unknown;
   let rest = "";
 
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -27,7 +34,9 @@ export async function openReader(base: string, { key, path = "/v1/changes", head
     for (const listener of listeners) listener();
   };
   response.setEncoding("utf8");
+  const streams = isEventStream(response.headers);
   response.on("data", (chunk: string) => {
+    if (!streams) pieces.push(chunk);
     const blocks = (rest + chunk).split("\n\n");
     rest = blocks.pop() ?? "";
     for (const block of blocks) take(block);
@@ -49,8 +58,16 @@ export async function openReader(base: string, { key, path = "/v1/changes", head
     if (field("retry") !== undefined) state.retry = Number(field("retry"));
     if (lines.some(([key]) => key === "")) state.heartbeats += 1;
     const data = field("data");
-    if (data !== undefined)
-      events.push({ id: state.lastId, event: field("event") ?? "message", data: JSON.parse(data) });
+    if (data !== undefined) takeEvent(field("event") ?? "message", JSON.parse(data));
+  }
+
+  function takeEvent(event: string, data: Record<string, unknown>): void {
+    events.push({ id: state.lastId, event, data });
+    try {
+      contract.checkPart("LinkChange", data);
+    } catch (error) {
+      fault ??= error;
+    }
   }
 
   /** Resolves when `holds`; rejects when the stream ended before, or after 40 s. */
@@ -62,7 +79,8 @@ export async function openReader(base: string, { key, path = "/v1/changes", head
         act();
       };
       const look = () => {
-        if (holds()) finish(resolve);
+        if (fault !== undefined) finish(() => reject(fault));
+        else if (holds()) finish(resolve);
         else if (state.ended) finish(() => reject(new Error(`the stream ended with ${events.length} events`)));
       };
       const timer = setTimeout(() => finish(() => reject(new Error(`still ${events.length} events`))), 40_000);
@@ -71,8 +89,12 @@ export async function openReader(base: string, { key, path = "/v1/changes", head
     });
   }
 
+  if (!streams) await until(() => state.ended);
+  const status = response.statusCode ?? 0;
+  contract.check("GET", path, { status, headers: response.headers, body: pieces.join("") });
+
   return {
-    status: response.statusCode ?? 0,
+    status,
     headers: response.headers as IncomingHttpHeaders,
     events,
     state,

@@ -52,11 +52,13 @@ export function changeRoutes({ changes, streams }: ChangeRouteDeps): Routes {
     },
     async handle(request, author, query) {
       request.res?.vary("Accept");
+      const position = lastEventOf(request);
       if (!prefersStream(request)) return readPage(author.owner, query);
-      const position = startOf(request, query);
+      refuseLimit(query);
+      const start = position ?? query.after ?? null;
       if (request.method === "HEAD")
         return { status: 200, headers: STREAM_FIELDS, send: (response) => void response.end() };
-      return { status: 200, headers: STREAM_FIELDS, send: await streams.admit(author, position) };
+      return { status: 200, headers: STREAM_FIELDS, send: await streams.admit(author, start) };
     },
   });
 
@@ -68,15 +70,21 @@ function prefersStream(request: Request): boolean {
   return request.accepts(["application/json", EVENT_STREAM]) === EVENT_STREAM;
 }
 
-/** Seq after which a stream begins; null: with what changes from now on. Throws a Problem (400) that names field and rule. */
-function startOf(request: Request, { after, limit }: ListChangesQuery): number | null {
+function refuseLimit({ limit }: ListChangesQuery): void {
+  if (limit === undefined) return;
   const detail = "has no meaning for a stream, which goes on for as long as it is read";
-  if (limit !== undefined)
-    throw new Problem("invalid-request", `the query parameter limit ${detail}`, [
-      { field: "limit", rule: "stream", detail },
-    ]);
+  throw new Problem("invalid-request", `the query parameter limit ${detail}`, [
+    { field: "limit", rule: "stream", detail },
+  ]);
+}
+
+/**
+ * The last event that a reader has seen. A page does without it, but who sends one that cannot be one has lost its place,
+ * whatever form it asks for. Throws a Problem (400) that names field and rule.
+ */
+function lastEventOf(request: Request): number | null {
   const decision = decideLastEventId(request.headersDistinct["last-event-id"] ?? []);
-  if (decision.ok) return decision.position ?? after ?? null;
+  if (decision.ok) return decision.position;
   const { fault } = decision;
   throw new Problem("invalid-request", `the header field ${fault.field} ${fault.detail}`, [fault]);
 }

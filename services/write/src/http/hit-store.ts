@@ -11,8 +11,6 @@ export type HitStoreOptions = {
   now: () => number;
 };
 
-export type HitStore = ReturnType<typeof createHitStore>;
-
 /** Creates a store for `express-rate-limit`. A client's window begins with its first hit and never grows. */
 export function createHitStore({ windowMs, maxClients, now }: HitStoreOptions) {
   let evicted = 0;

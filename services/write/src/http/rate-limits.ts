@@ -16,7 +16,6 @@ const MAX_ADDRESSES = 50_000;
 /** What one customer is usually given at the least, and can choose addresses of at will (RFC 6177 section 2). */
 const IPV6_SUBNET = 64;
 
-export type RateLimit = ReturnType<typeof createRateLimit>;
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 export type RateLimitsOptions = {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { createContractCheck, readDocument } from "@linkfence/testkit";
 
 const { check } = createContractCheck();
-const everyAnswer = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+const everyAnswer = { "cache-control": "no-store", "x-content-type-options": "nosniff", "x-request-id": "r" };
 const json = { ...everyAnswer, "content-type": "application/json; charset=utf-8" };
 const problem = { ...everyAnswer, "content-type": "application/problem+json; charset=utf-8" };
 const page = { status: 200, headers: json, body: '{"items":[],"next":null}' };

@@ -48,19 +48,22 @@ const SCRIPT = `window.ui = SwaggerUIBundle({
 type PageFile = { type: string; text: string };
 
 const require = createRequire(import.meta.url);
-const PACKAGE_FILES: ReadonlyMap<string, string> = new Map([
-  ["swagger-ui.css", "text/css"],
-  ["swagger-ui-bundle.js", "text/javascript"],
+const packageFiles: ReadonlyMap<string, { type: string; path: string }> = new Map([
+  ["swagger-ui.css", { type: "text/css", path: require.resolve("swagger-ui-dist/swagger-ui.css") }],
+  ["swagger-ui-bundle.js", { type: "text/javascript", path: require.resolve("swagger-ui-dist/swagger-ui-bundle.js") }],
 ]);
 /** Read once; together they have 2 MB. */
 const kept = new Map<string, PageFile>([["page.js", { type: "text/javascript", text: SCRIPT }]]);
 
+/** Names of the files that the page is made of. */
+export const PAGE_FILES = [...packageFiles.keys(), ...kept.keys()];
+
 /** Reads one of the page's files; undefined where it has none of that name. */
 export async function readPageFile(name: string): Promise<PageFile | undefined> {
-  const type = PACKAGE_FILES.get(name);
+  const source = packageFiles.get(name);
   const found = kept.get(name);
-  if (found !== undefined || type === undefined) return found;
-  const file = { type, text: await readFile(require.resolve(`swagger-ui-dist/${name}`), "utf8") };
+  if (found !== undefined || source === undefined) return found;
+  const file = { type: source.type, text: await readFile(source.path, "utf8") };
   kept.set(name, file);
   return file;
 }

@@ -5,29 +5,27 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
-import { PROBLEM_CODES, PROBLEM_GUIDE } from "@linkfence/contracts";
+import { PROBLEM_CODES, PROBLEM_GUIDE, type ProblemCode } from "@linkfence/contracts";
 import { parse, validate } from "@readme/openapi-parser";
 import openapiTypescript, { astToString } from "openapi-typescript";
 import { describedRoutes } from "../http/api-routes.ts";
 import type { Routes } from "../http/call.ts";
+import { USES, writeClient } from "./client-use.fixture.ts";
 import { describeApi, printDocument } from "./document.ts";
+import { problemsOf } from "./problems.ts";
 
 const COMMITTED = new URL("../../openapi.json", import.meta.url);
+/** The compiler is that of the project. */
+const ROOT = new URL("../../../../package.json", import.meta.url);
 const committed = await readFile(COMMITTED, "utf8");
 type Loose = Parameters<typeof validate>[0];
 const copy = () => JSON.parse(committed) as Loose & { paths: Record<string, Record<string, { responses: unknown }>> };
 
-/** A client of a few lines, which compiles only where the document says what it should of these calls. */
-const USE = `import type { components, paths } from "./api.ts";
-type Link = components["schemas"]["Link"];
-type Created = paths["/v1/links"]["post"]["responses"][201]["content"]["application/json"];
-type Query = NonNullable<paths["/v1/links"]["get"]["parameters"]["query"]>;
-type Refused = components["responses"]["NotFound"]["content"]["application/problem+json"]["code"];
-export const codeOf = (created: Created): string => (created satisfies Link).code;
-export const query: Query = { limit: 5, state: "revoked" };
-export const refused: Refused = "not-found";
-export const body: paths["/v1/links"]["post"]["requestBody"]["content"]["application/json"] = { target: "https://example.com/" };
-`;
+type Narrowed = { properties: { code: { enum: ProblemCode[] } } };
+type Refusal = {
+  description: string;
+  content: { "application/problem+json": { schema: { allOf: [unknown, Narrowed] } } };
+};
 
 /** Generates types from the committed document, and compiles a use of them; resolves with what the compiler says. */
 async function compile(use: string): Promise<string> {
@@ -35,8 +33,14 @@ async function compile(use: string): Promise<string> {
   try {
     await writeFile(join(folder, "api.ts"), astToString(await openapiTypescript(JSON.parse(committed))));
     await writeFile(join(folder, "use.ts"), use);
-    const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
-    const options = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--allowImportingTsExtensions"];
+    const compiler = join(dirname(createRequire(ROOT).resolve("typescript/package.json")), "bin/tsc");
+    const options = [
+      "--noEmit",
+      "--strict",
+      "--exactOptionalPropertyTypes",
+      "--allowImportingTsExtensions",
+      "--skipLibCheck",
+    ];
     const modules = ["--module", "nodenext", "--target", "es2023"];
     const args = [compiler, ...options, ...modules, join(folder, "use.ts")];
     return await promisify(execFile)(process.execPath, args, { cwd: folder }).then(
@@ -78,6 +82,7 @@ describe("the OpenAPI document", () => {
     );
     expect(names.length).toBeGreaterThan(10);
     expect(new Set(names).size).toBe(names.length);
+    expect(names.sort()).toEqual(Object.keys(USES).sort());
   });
 
   test("says of every problem what it means and what to do", () => {
@@ -90,12 +95,36 @@ describe("the OpenAPI document", () => {
 });
 
 describe("types made from it", () => {
-  test("compile together with a use of them", async () => {
-    expect(await compile(USE)).toBe("");
+  test("compile together with a client that calls every operation, and refuses a wrong use of each", async () => {
+    expect(await compile(writeClient())).toBe("");
   });
 
-  test("do not compile with a field that no call takes", async () => {
-    const wrong = USE.replace("limit: 5", "limits: 5");
-    expect(await compile(wrong)).toContain("limits");
+  test("do not compile with a wrong use, a wrong reading of an answer or a client that knows too little", async () => {
+    const client = writeClient();
+    const wrong = client
+      .replace("limit: 5, state", "limits: 5, state")
+      .replace("answer.shortUrl", "answer.shortURL")
+      .replace(/(every: .*)getImport,/, "$1");
+    const complaints = await compile(wrong);
+    expect(complaints.match(/error TS/g)).toHaveLength(3);
+    for (const word of ["limits", "shortURL", "getImport"]) expect(complaints).toContain(word);
+  });
+});
+
+describe("problems", () => {
+  test("that are listed can each be answered by a call, or by a path that does not have the method", () => {
+    const answered = new Set(
+      Object.values(describedRoutes()).flatMap((calls) => Object.values(calls).flatMap(problemsOf)),
+    );
+    expect(PROBLEM_CODES.filter((code) => !answered.has(code))).toEqual(["method-not-allowed"]);
+  });
+
+  test("stand at the calls that answer them with meaning and remedy", () => {
+    const { components } = describeApi(describedRoutes()) as { components: { responses?: Record<string, Refusal> } };
+    const refusals = Object.values(components.responses ?? {});
+    expect(refusals.length).toBeGreaterThan(10);
+    for (const { description, content } of refusals)
+      for (const code of content["application/problem+json"].schema.allOf[1].properties.code.enum)
+        expect(description).toContain(`\`${code}\`: ${PROBLEM_GUIDE[code].meaning} ${PROBLEM_GUIDE[code].remedy}`);
   });
 });

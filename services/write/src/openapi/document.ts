@@ -11,8 +11,9 @@ export type ApiDocument = { openapi: string; info: Json; paths: Record<string, J
 const INTRODUCTION = `Creates links, shows them and takes them back.
 
 Every call but those of this description needs a key, \`Authorization: Bearer <key>\`, that has the scope which the call
-names; \`admin\` includes every scope. Bodies are JSON in UTF-8. Fields and parameters that a call does not know are refused.
-Times are RFC 3339 in UTC with microseconds. What belongs to somebody else is answered like what does not exist.
+names; \`admin\` includes every scope. Bodies are JSON in UTF-8, but for files that are imported. Fields and parameters that
+a call does not know are refused. Times are RFC 3339 in UTC with microseconds. What belongs to somebody else is answered like
+what does not exist.
 
 Refusals are \`application/problem+json\` (RFC 9457) with a stable \`code\`. A path that does not exist is 404 \`not-found\`,
 a method that a path does not have is 405 \`method-not-allowed\` with \`Allow\`; both without a look at the key. What cannot

@@ -5,21 +5,24 @@ import addFormats from "ajv-formats";
 import type { FuzzRequest } from "./fuzz-requests.fixture.ts";
 import { document, type JsonSchema, type Operation, type Parameter } from "./operations.fixture.ts";
 
-export type Judge = ReturnType<typeof createJudge>;
-
-/** Creates the judge of requests. */
-export function createJudge() {
+/** Creates the judge of single values: whether a schema of the document lets one pass. */
+export function createSchemaJudge() {
   const ajv = new Ajv2020({ strict: false, validateSchema: false });
   addFormats.default(ajv);
   const compiled = new Map<string, ValidateFunction>();
   const components = loosen(document.components);
 
-  function fits(schema: JsonSchema, value: unknown): boolean {
+  return function fits(schema: JsonSchema, value: unknown): boolean {
     const text = JSON.stringify(schema);
     const validate = compiled.get(text) ?? ajv.compile({ allOf: [loosen(schema)], components });
     compiled.set(text, validate);
     return validate(value);
-  }
+  };
+}
+
+/** Creates the judge of requests. */
+export function createJudge() {
+  const fits = createSchemaJudge();
 
   function pathFaults({ parameters }: Operation, { params }: FuzzRequest): string[] {
     return parameters
@@ -52,13 +55,15 @@ export function createJudge() {
     return parameters
       .filter(({ in: place, name, schema }) => {
         const value = headers[name]?.trim();
-        return place === "header" && value !== undefined && !value.startsWith('"') && !fits(schema, value);
+        return (
+          place === "header" && value !== undefined && !value.startsWith('"') && !fits(schema, asTyped(value, schema))
+        );
       })
       .map(said);
   }
 
-  function bodyFaults({ bodies }: Operation, { headers, body }: FuzzRequest): string[] {
-    if (!bodies) return [];
+  function bodyFaults({ bodies, bodyIsOptional }: Operation, { headers, body }: FuzzRequest): string[] {
+    if (!bodies || (bodyIsOptional && (body ?? "").length === 0)) return [];
     const [type = "", ...rest] = (headers["Content-Type"] ?? "")
       .toLowerCase()
       .split(";")
@@ -109,7 +114,7 @@ function readQuery(query: string): [string, string][] | undefined {
   }
 }
 
-/** Query parameters are texts; a number is one that is written plainly. */
+/** Query parameters and header fields are texts; a number is one that is written plainly. */
 function asTyped(value: string, { type }: JsonSchema): unknown {
   const numeric = type === "integer" ? /^-?\d+$/ : type === "number" ? /^-?\d+(\.\d+)?$/ : null;
   return numeric?.test(value) ? Number(value) : value;

@@ -1,5 +1,6 @@
 // Requests for the fuzzer: each begins as one that the document allows, and most are then bent in one or two places.
 import fc from "fast-check";
+import { fileText } from "./fuzz-files.fixture.ts";
 import { hostile, hostileText, type Pool, plausible } from "./fuzz-values.fixture.ts";
 import type { JsonSchema, Operation, Parameter } from "./operations.fixture.ts";
 
@@ -74,29 +75,34 @@ export function requestsFor(operation: Operation, pool: Pool): fc.Arbitrary<Fuzz
   const within = (place: Parameter["in"]) => operation.parameters.filter((parameter) => parameter.in === place);
   return fc
     .record({
-      path: fc.record(Object.fromEntries(within("path").map((parameter) => [parameter.name, piece(parameter, pool)]))),
-      query: query(within("query"), pool),
-      fields: fields(within("header"), pool),
+      path: fc.record(
+        Object.fromEntries(within("path").map((parameter) => [parameter.name, piece(parameter, operation, pool)])),
+      ),
+      query: query(within("query"), operation, pool),
+      method:
+        operation.method === "GET" ? mostly(fc.constant("GET"), fc.constant("HEAD")) : fc.constant(operation.method),
+      fields: fields(within("header"), operation, pool),
+      accept: accept(operation),
       content: content(operation, pool),
       credentials: fc.oneof(
         { weight: 20, arbitrary: fc.constant("key" as const) },
         { weight: 1, arbitrary: fc.constantFrom("none" as const, "nonsense" as const) },
       ),
     })
-    .map(({ path, query, fields, content, credentials }) => ({
-      method: operation.method,
+    .map(({ path, query, method, fields, accept, content, credentials }) => ({
+      method,
       target: operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(path[name])) + query,
       params: Object.fromEntries(Object.entries(path).map(([name, { text }]) => [name, text])),
-      headers: { ...fields, ...content.headers },
+      headers: { ...accept, ...fields, ...content.headers },
       body: content.body,
       credentials,
     }));
 }
 
-function piece({ name, schema }: Parameter, pool: Pool): fc.Arbitrary<Piece> {
+function piece({ name, schema }: Parameter, { path }: Operation, pool: Pool): fc.Arbitrary<Piece> {
   const encoded = (value: fc.Arbitrary<unknown>) => value.map((value) => ({ text: String(value), raw: false }));
   const raw = fc.constantFrom(...rawPieces).map((text) => ({ text, raw: true }));
-  return mostly(encoded(plausible(schema, name, pool)), fc.oneof(encoded(hostileText), raw));
+  return mostly(encoded(plausible(schema, name, pool, path)), fc.oneof(encoded(hostileText), raw));
 }
 
 /** A lone surrogate has no encoding; its bytes in the manner of UTF-8 stand for it. */
@@ -106,9 +112,9 @@ function encode(piece: Piece | undefined): string {
   return encodeURIComponent(piece.text.replaceAll(/\p{Surrogate}/gu, "\u0001")).replaceAll("%01", "%ED%A0%80");
 }
 
-function query(parameters: readonly Parameter[], pool: Pool): fc.Arbitrary<string> {
+function query(parameters: readonly Parameter[], operation: Operation, pool: Pool): fc.Arbitrary<string> {
   const known = parameters.map((parameter) =>
-    fc.tuple(fc.constant({ text: parameter.name, raw: false }), piece(parameter, pool)),
+    fc.tuple(fc.constant({ text: parameter.name, raw: false }), piece(parameter, operation, pool)),
   );
   const some = known.length === 0 ? fc.constant([]) : fc.subarray(known).chain((chosen) => fc.tuple(...chosen));
   const anything = fc.oneof(
@@ -126,10 +132,14 @@ function query(parameters: readonly Parameter[], pool: Pool): fc.Arbitrary<strin
   });
 }
 
-function fields(parameters: readonly Parameter[], pool: Pool): fc.Arbitrary<Record<string, string>> {
+function fields(
+  parameters: readonly Parameter[],
+  { path }: Operation,
+  pool: Pool,
+): fc.Arbitrary<Record<string, string>> {
   const values = parameters.map(({ name, schema }): [string, fc.Arbitrary<string | undefined>] => [
     name,
-    fc.option(mostly(plausible(schema, name, pool).map(String), hostileText), { nil: undefined }),
+    fc.option(mostly(plausible(schema, name, pool, path).map(String), hostileText), { nil: undefined }),
   ]);
   return fc.record(Object.fromEntries(values)).map((given) =>
     // What HTTP itself does not allow cannot be sent by any client.
@@ -137,6 +147,12 @@ function fields(parameters: readonly Parameter[], pool: Pool): fc.Arbitrary<Reco
       Object.entries(given).filter((entry): entry is [string, string] => FIELD_VALUE.test(entry[1] ?? "\n")),
     ),
   );
+}
+
+/** What kind of answer is asked for; whoever asks for none that there is gets the usual one. */
+function accept({ mediaTypes }: Operation): fc.Arbitrary<Record<string, string>> {
+  const named = fc.constantFrom(...mediaTypes, "*/*", "image/png", ";q=,").map((type) => ({ Accept: type }));
+  return fc.oneof(fc.constant({}), named);
 }
 
 type Content = { headers: Record<string, string>; body: Uint8Array | null };
@@ -161,12 +177,13 @@ function content({ bodies }: Operation, pool: Pool): fc.Arbitrary<Content> {
 }
 
 function bodyText(schema: JsonSchema, types: readonly string[], pool: Pool): fc.Arbitrary<Uint8Array> {
-  const right = plausible(schema, "body", pool);
   if (!types.some((type) => /[/+]json$/.test(type)))
     return fc.oneof(
-      right.map((text) => bytesOf(String(text))),
-      fc.uint8Array({ maxLength: 200 }),
+      { weight: 8, arbitrary: fc.oneof(...types.map((type) => fileText(type, pool))).map(bytesOf) },
+      { weight: 1, arbitrary: hostileText.map(bytesOf) },
+      { weight: 1, arbitrary: fc.uint8Array({ maxLength: 200 }) },
     );
+  const right = plausible(schema, "body", pool);
   const json = (value: fc.Arbitrary<unknown>) => value.map((value) => bytesOf(JSON.stringify(value) ?? "null"));
   const broken = fc.oneof(
     fc.constantFrom(...brokenBodies).map(bytesOf),

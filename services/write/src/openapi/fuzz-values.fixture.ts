@@ -16,7 +16,9 @@ const USED_AS: Readonly<Record<string, readonly string[]>> = {
   next: ["after", "cursor"],
   code: ["codes", "alias"],
   createdAt: ["createdAfter", "createdBefore", "from", "to"],
-  seq: ["after"],
+  seq: ["after", "Last-Event-ID"],
+  position: ["after", "Last-Event-ID"],
+  id: ["importId"],
 };
 
 /** Creates an empty pool, but for addresses: no other text leads anywhere. */
@@ -39,16 +41,33 @@ export function createPool() {
     known.set(name, values.slice(-REMEMBERED));
   }
 
-  /** Remembers every plain value of an answer. */
-  function learn(answer: unknown): void {
+  /**
+   * Remembers every plain value of an answer.
+   * @param path of the operation that gave it
+   */
+  function learn(path: string, answer: unknown): void {
     if (typeof answer !== "object" || answer === null) return;
     for (const [name, value] of Object.entries(answer)) {
-      if (typeof value === "object") learn(value);
-      else for (const use of [name, ...(USED_AS[name] ?? [])]) remember(use, value);
+      if (typeof value === "object") learn(path, value);
+      else
+        for (const use of [name, ...(USED_AS[name] ?? [])])
+          for (const known of [use, nameWithin(path, use)]) remember(known, value);
     }
   }
 
-  return { learn, of: (name: string): readonly unknown[] => known.get(name) ?? [] };
+  return {
+    learn,
+    /** Values of a name, from operations on the same things where a path is given and they gave any. */
+    of(name: string, path?: string): readonly unknown[] {
+      const near = path === undefined ? undefined : known.get(nameWithin(path, name));
+      return near ?? known.get(name) ?? [];
+    },
+  };
+}
+
+/** Ids, cursors and numbers of one kind of things are nonsense for another: `/v1/keys/{id}` and `/v1/keys` are of one. */
+function nameWithin(path: string, name: string): string {
+  return `${path.split("/")[2]} ${name}`;
 }
 
 const hostileTexts = [
@@ -128,11 +147,12 @@ function nest(depth: number): unknown {
 /**
  * Values that a schema lets pass, as far as that can be told.
  * @param name under which the value stands; remembered values of that name come up often
+ * @param path of the operation whose parameter it is
  */
-export function plausible(given: JsonSchema, name: string, pool: Pool): fc.Arbitrary<unknown> {
+export function plausible(given: JsonSchema, name: string, pool: Pool, path?: string): fc.Arbitrary<unknown> {
   const made = byKind(resolve(given), name, pool);
   const remembered = fc.tuple(fc.nat(), made).map(([index, fallback]) => {
-    const values = pool.of(name);
+    const values = pool.of(name, path);
     return values.length === 0 ? fallback : values[index % values.length];
   });
   const isWhole = ["object", "array"].includes(String(resolve(given).type));

@@ -12,13 +12,20 @@ export type Operation = {
   parameters: readonly Parameter[];
   /** Bodies that it takes, by media type; null where it takes none. */
   bodies: Readonly<Record<string, { schema: JsonSchema }>> | null;
+  /** Whether it can be called without one. */
+  bodyIsOptional: boolean;
+  /** Statuses of success. */
+  successes: readonly number[];
+  /** Media types of what it answers then. */
+  mediaTypes: readonly string[];
 };
 
 type Written = {
   operationId: string;
   "x-required-scope"?: string;
   parameters?: Parameter[];
-  requestBody?: { content: Record<string, { schema: JsonSchema }> };
+  requestBody?: { required: boolean; content: Record<string, { schema: JsonSchema }> };
+  responses: Record<string, { content?: Record<string, unknown> }>;
 };
 type Document = { paths: Record<string, Record<string, Written>>; components: { schemas: Record<string, JsonSchema> } };
 
@@ -32,8 +39,18 @@ export const operations: readonly Operation[] = Object.entries(document.paths).f
     scope: written["x-required-scope"] ?? null,
     parameters: written.parameters ?? [],
     bodies: written.requestBody?.content ?? null,
+    bodyIsOptional: written.requestBody?.required !== true,
+    ...successesOf(written),
   })),
 );
+
+function successesOf({ responses }: Written) {
+  const good = Object.entries(responses).filter(([status]) => status.startsWith("2"));
+  return {
+    successes: good.map(([status]) => Number(status)),
+    mediaTypes: [...new Set(good.flatMap(([, { content = {} }]) => Object.keys(content)))],
+  };
+}
 
 /** What a schema says, where it only refers to one that has a name. */
 export function resolve(schema: JsonSchema): JsonSchema {

@@ -2,15 +2,19 @@
 import { CODE_PATTERN } from "@linkfence/contracts";
 import type { TObject } from "typebox";
 import type { Answer, Call } from "../http/call.ts";
+import { PAGE_FILES } from "./docs-page.ts";
 import { COMMON_FIELDS, headerField } from "./header-fields.ts";
 import type { createProblemWriter } from "./problems.ts";
 import type { Json, SchemaWriter } from "./schemas.ts";
 
 export type Writers = { schemas: SchemaWriter; problems: ReturnType<typeof createProblemWriter> };
 
-/** What is known of the parts of paths that vary. One that is not listed may be any text. */
+/** The parts of paths that vary, by the path up to them. What a text has to be like is said where that is a promise. */
 const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: Json }>> = {
-  code: { description: "Code of a link", schema: { type: "string", pattern: CODE_PATTERN.source } },
+  "/v1/links/{code}": { description: "Code of a link", schema: { type: "string", pattern: CODE_PATTERN.source } },
+  "/v1/keys/{id}": { description: "Id of a key, which is no secret", schema: { type: "string" } },
+  "/v1/imports/{id}": { description: "Id of an import", schema: { type: "string", format: "uuid" } },
+  "/docs/{file}": { description: "Name of the file", schema: { type: "string", enum: PAGE_FILES } },
 };
 
 /** Express' notation of a path in that of OpenAPI: `/v1/links/:code` is `/v1/links/{code}`, `\\:` is a colon. */
@@ -42,18 +46,22 @@ export function writeOperation(path: string, call: Call, { schemas, problems }: 
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: contentOf(body.mediaTypes, schemas.write(body.schema)) } }),
+      : {
+          requestBody: {
+            required: body.optional !== true,
+            content: contentOf(body.mediaTypes, schemas.write(body.schema)),
+          },
+        }),
     responses: { ...Object.fromEntries(given), ...problems.write(call) },
   };
 }
 
 function pathParameters(path: string): Json[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => ({
-    name,
-    in: "path",
-    required: true,
-    ...(PATH_PARAMETERS[name] ?? { schema: { type: "string" } }),
-  }));
+  return [...path.matchAll(/\{(\w+)\}/g)].map(({ 0: part, 1: name, index }) => {
+    const known = PATH_PARAMETERS[path.slice(0, index + part.length)];
+    if (!known) throw new Error(`nothing is known of ${name} in ${path}`);
+    return { name, in: "path", required: true, ...known };
+  });
 }
 
 function queryParameters({ properties, ...rest }: TObject, schemas: SchemaWriter): Json[] {
