@@ -79,7 +79,8 @@ export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts
 function registerImports({ counter, gauge }: Metrics, counts: Counts["imports"], imports: Imports): void {
   counter("linkfence_imports_total", "uploads of imports, by their end", () => counts.uploads, "outcome");
   counter("linkfence_import_lines_total", "lines of imports", () => counts.lines, "outcome");
-  counter("linkfence_import_refusals_total", "uploads that met a bound", () => counts.refusals, "reason");
+  counter("linkfence_import_refusals_total", "uploads and lines that met a bound", () => counts.refusals, "reason");
+  counter("linkfence_import_errors_dropped_total", "refused lines without a kept reason", () => counts.errorsDropped);
   counter("linkfence_import_retries_total", "repeated tries of an import to commit", () => counts.retries);
   gauge("linkfence_imports_running", "imports under way in this process", () => imports.stats().running);
 }

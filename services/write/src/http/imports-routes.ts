@@ -212,7 +212,8 @@ function placeOf(id: string): string {
 
 /** A problem that also says where the import is. */
 function brokenOff(id: string, problem: Problem): Reply {
-  return { status: PROBLEM_STATUS[problem.code], problem, headers: { Location: placeOf(id) } };
+  // What is still on its way belongs to no other request (RFC 9110 section 15.5.9).
+  return { status: PROBLEM_STATUS[problem.code], problem, headers: { Location: placeOf(id), Connection: "close" } };
 }
 
 /** Cuts a page out of one item more than it may have. */
