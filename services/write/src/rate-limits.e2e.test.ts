@@ -84,7 +84,10 @@ describe("an address without a valid key", () => {
 
   test("cannot escape by an X-Forwarded-For of its own, where it is not believed", async () => {
     const escapes = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => ask(plain, { from: `192.0.2.${n}` })));
-    expect(escapes.map(({ status }) => status).sort()).toEqual([401, 401, 401, 429, 429, 429]);
+    const got = escapes.map(({ status }) => status);
+    // Other tests of this file, in any order, may have used up some of the same limit.
+    expect(got.filter((status) => status === 401).length).toBeLessThanOrEqual(3);
+    expect(got.filter((status) => status === 429).length).toBeGreaterThanOrEqual(3);
   });
 
   test("escapes where anybody is believed (control)", async () => {
