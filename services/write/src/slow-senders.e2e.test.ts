@@ -2,7 +2,7 @@
 // nothing are cut off, those that have reason to take long are not, and nobody else notices.
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { readMetric } from "@linkfence/testkit";
+import { checkRaw, readMetric } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 import { openReader } from "./changes/reader.fixture.ts";
 import { openFile } from "./imports.fixture.ts";
@@ -58,12 +58,16 @@ test("slow heads and bodies are cut off, a stream of changes and a long import g
     calls += 1;
   }
   clearInterval(rows);
-  for (const answer of [await slowBody, await slowBatch]) {
+  for (const [path, cut] of [
+    ["/v1/links", slowBody],
+    ["/v1/links:batch", slowBatch],
+  ] as const) {
+    const answer = checkRaw("POST", path, await cut);
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     expect(answer).toContain("X-Request-Id: ");
   }
   // It has its answer, and gets no other.
-  expect((await refused).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401"]);
+  expect(checkRaw("POST", "/v1/links", await refused).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401"]);
   expect(await slowHead).toMatch(/^HTTP\/1\.1 408 /);
   expect(calls).toBeGreaterThan(10);
 
