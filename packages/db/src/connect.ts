@@ -8,6 +8,7 @@
 import postgres from "postgres";
 import { createArrayTypes } from "./array-types.ts";
 import { DeadlineExceeded, isConnectionLoss, isServerError, PoolOverloaded, wasNeverSent } from "./errors.ts";
+import { createPlaces } from "./places.ts";
 import { createSocketSet, type Endpoint } from "./sockets.ts";
 
 /** A round trip to a server that is alive takes milliseconds; half a second without an answer means it is not. */
@@ -45,6 +46,11 @@ export type DatabaseOptions = {
   queryTimeoutMs: number;
   /** Calls under way or waiting for a connection at the most; one more is refused. Default 1,000. */
   maxPending?: number;
+  /**
+   * Whether a call may be sent behind another one on the same connection when none is free. It then waits for that one,
+   * be it for a lock: only for calls that wait for nobody, of which many come at once. Default false.
+   */
+  pipelining?: boolean;
   /** Told about each connection that ended and each pool that was replaced, in words for a log. */
   onWarning?: (message: string) => void;
 };
@@ -83,7 +89,8 @@ export function createDatabase(options: DatabaseOptions) {
       socket: sockets.connectNext,
     };
     const sql = postgres(url, settings) as unknown as Sql;
-    return { sql, sockets, answeredAt: 0 };
+    const places = createPlaces(options.pipelining ? maxPending : options.max);
+    return { sql, sockets, places, answeredAt: 0 };
   }
 
   /** What still runs in a pool that may only be slow has as long as any call to end. */
@@ -92,6 +99,7 @@ export function createDatabase(options: DatabaseOptions) {
     counts.poolsReplaced += 1;
     onWarning("the database neither answered nor cancelled a query: all its connections are replaced");
     pool = openPool();
+    for (const begin of stuck.places.takeWaiting()) pool.places.enter(begin);
     void destroyPool(stuck, runningMs);
   }
 
@@ -102,37 +110,50 @@ export function createDatabase(options: DatabaseOptions) {
       return Promise.reject(new PoolOverloaded(maxPending));
     }
     pending += 1;
-    const used = pool;
-    const startedAt = performance.now();
-    const query = start(used);
     return new Promise<T>((resolve, reject) => {
-      let settled = false;
-      const judgePool = () => {
-        if (!settled) replacePool(used, 0);
-        else if (used.answeredAt < startedAt) replacePool(used, queryTimeoutMs);
+      let giveUp = () => {
+        pending -= 1;
+        pool.places.quit(begin);
       };
       const deadline = setTimeout(() => {
         counts.deadlines += 1;
         reject(new DeadlineExceeded(timeoutMs));
-        setTimeout(judgePool, CANCEL_GRACE_MS).unref();
-        cancel(query);
+        giveUp();
       }, timeoutMs);
-      const settle = (answered: boolean) => {
-        pending -= 1;
-        settled = true;
-        if (answered) used.answeredAt = performance.now();
-        clearTimeout(deadline);
+
+      /** Sends it, once there is a place, to the pool that is in use by then. */
+      const begin = () => {
+        const used = pool;
+        const startedAt = performance.now();
+        const query = start(used);
+        let settled = false;
+        const judgePool = () => {
+          if (!settled) replacePool(used, 0);
+          else if (used.answeredAt < startedAt) replacePool(used, queryTimeoutMs);
+        };
+        giveUp = () => {
+          setTimeout(judgePool, CANCEL_GRACE_MS).unref();
+          cancel(query);
+        };
+        const settle = (answered: boolean) => {
+          pending -= 1;
+          settled = true;
+          if (answered) used.answeredAt = performance.now();
+          clearTimeout(deadline);
+          used.places.leave();
+        };
+        query.then(
+          (value) => {
+            settle(true);
+            resolve(value);
+          },
+          (error: unknown) => {
+            settle(isServerError(error));
+            reject(error);
+          },
+        );
       };
-      query.then(
-        (value) => {
-          settle(true);
-          resolve(value);
-        },
-        (error: unknown) => {
-          settle(isServerError(error));
-          reject(error);
-        },
-      );
+      pool.places.enter(begin);
     });
   }
 

@@ -5,6 +5,7 @@ import { Problem } from "@linkfence/contracts";
 import express from "express";
 import { registerServerMetrics } from "./http-metrics.ts";
 import { type HttpServerOptions, listen, type RunningServer } from "./http-server.ts";
+import { allowLongUpload } from "./long-upload.ts";
 import { createMetrics } from "./metrics.ts";
 import { createErrorHandler } from "./problem-response.ts";
 
@@ -17,12 +18,18 @@ async function start(handler: Handler, over: Partial<HttpServerOptions> = {}) {
   return running;
 }
 
-/** Sends a text at once and then a letter every 50 ms; resolves with all that came back when the connection ends. */
+/**
+ * Sends a text at once and then a letter every 50 ms, whether or not the other side has closed its half; resolves with all
+ * that came back when the connection is gone.
+ */
 function trickle(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = "";
-    const socket = connect(port, "127.0.0.1", () => socket.write(text));
-    const drip = setInterval(() => socket.write("a"), 50);
+    let drip: NodeJS.Timeout | undefined;
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () => {
+      socket.write(text);
+      drip = setInterval(() => socket.write("a"), 50);
+    });
     socket.setEncoding("latin1").on("data", (chunk) => {
       answer += chunk;
     });
@@ -91,6 +98,114 @@ describe("a body that comes letter by letter", () => {
     socket.destroy();
     expect(open).toBe(1);
   });
+});
+
+describe("a header block that comes letter by letter", () => {
+  test("is cut off with 408, though its client goes on sending, and others are answered meanwhile", async () => {
+    const { port, stats } = await start((_request, response) => response.end("ok"), { requestTimeoutMs: 300 });
+    const slow = trickle(port, "GET / HTTP/1.1\r\nHost: x\r\nX: ");
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("ok");
+    expect(await slow).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\nConnection: close\r\nCache-Control: no-store/);
+    expect(stats().unreadable.slow).toBe(1);
+  });
+});
+
+describe("what takes long for a good reason", () => {
+  test("as an upload whose handler watches over it is not cut off, and not counted as slow", async () => {
+    let told = () => {};
+    const late = new Promise<void>((resolve) => {
+      told = resolve;
+    });
+    const { port, server, stats } = await start(
+      (request, response) => {
+        allowLongUpload(request);
+        request.resume().on("end", () => response.end("whole"));
+      },
+      { requestTimeoutMs: 300 },
+    );
+    server.on("clientError", told);
+    const socket = connect(port, "127.0.0.1", () =>
+      socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\na"),
+    );
+    const answered = new Promise<string>((resolve) => socket.once("data", (chunk) => resolve(String(chunk))));
+    await late;
+    socket.write("b");
+    expect(await answered).toMatch(/^HTTP\/1\.1 200 [\s\S]*whole$/);
+    expect(stats().unreadable.slow).toBe(0);
+  });
+
+  test("as an answer without an end goes on", async () => {
+    let other = () => {};
+    const { port, server } = await start(
+      (_request, response) => {
+        response.write("first ");
+        other = () => response.end("second");
+      },
+      { requestTimeoutMs: 300 },
+    );
+    const answer = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
+    // A second connection, which is cut off, shows that the time of the first is over.
+    await new Promise<void>((resolve) => {
+      server.once("clientError", () => resolve());
+      connect(port, "127.0.0.1")
+        .on("error", () => {})
+        .resume();
+    });
+    other();
+    expect(await answer).toBe("first second");
+  });
+});
+
+describe("nonsense within a body", () => {
+  test.each([
+    ["a chunk without a length", "ZZ\r\n", "400 Bad Request"],
+    ["a long extension of a chunk", `5;${"a".repeat(20_000)}\r\n`, "400 Bad Request"],
+    ["a long trailer", `1\r\na\r\n0\r\nX: ${"a".repeat(9000)}\r\n\r\n`, "431 Request Header Fields Too Large"],
+  ])("(%s) is the end of its request, and its handler hears of it", async (_what, text, status) => {
+    let ended = () => {};
+    const handled = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const { port, stats } = await start((request) => void request.resume().once("close", ended));
+    const answer = await trickle(port, `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${text}`);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status}\r\n[^]*Connection: close`));
+    expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    await handled;
+    expect(stats().unreadable).toMatchObject(status.startsWith("400") ? { malformed: 1 } : { oversized: 1 });
+  });
+
+  test("is not answered a second time where the call was refused without its body", async () => {
+    const { port } = await start((_request, response) => void response.writeHead(401).end("no"), {
+      requestTimeoutMs: 300,
+    });
+    for (const rest of ["ZZ\r\n", "1\r\na\r\n"]) {
+      const answer = await trickle(port, `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${rest}`);
+      expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401"]);
+    }
+  });
+});
+
+test("who asks before it sends a body is told to go on when the body is read, and not where the call is refused", async () => {
+  const { port } = await start((request, response) => {
+    if (request.url === "/refused") response.writeHead(401).end();
+    else request.resume().on("end", () => response.end("whole"));
+  });
+  const ask = (path: string) =>
+    new Promise<string>((resolve) => {
+      let answer = "";
+      const socket = connect(port, "127.0.0.1", () =>
+        socket.write(
+          `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\nConnection: close\r\n\r\n`,
+        ),
+      );
+      socket.on("data", (chunk) => {
+        if (String(chunk).startsWith("HTTP/1.1 100 ")) socket.write("body");
+        answer += String(chunk);
+      });
+      socket.once("close", () => resolve(answer));
+    });
+  expect((await ask("/refused")).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 401"]);
+  expect((await ask("/")).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 100", "HTTP/1.1 200"]);
 });
 
 test("CONNECT is answered with 400: no service is a tunnel", async () => {

@@ -65,9 +65,16 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   const latest = trackLatest(server);
   const counts = { refused: 0, unreadable: { malformed: 0, oversized: 0, slow: 0, connect: 0 } };
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    const kind = KINDS[error.code ?? ""] ?? "malformed";
+    const response = latest.get(socket);
+    // Not too slow for its handler, which watches over it.
+    if (kind === "slow" && isPending(response) && isLongUpload(response.req)) return;
     // Reset by its client, which had nothing to say any more.
-    if (error.code !== "ECONNRESET") counts.unreadable[KINDS[error.code ?? ""] ?? "malformed"] += 1;
-    refuseUnreadable(error, socket, latest.get(socket));
+    if (error.code === "ECONNRESET") socket.destroy();
+    else {
+      counts.unreadable[kind] += 1;
+      refuseUnreadable(STATUS[kind], socket, response);
+    }
   });
   server.on("drop", () => {
     counts.refused += 1;
@@ -75,7 +82,17 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   // No service is a tunnel. Node would close the connection without a word.
   server.on("connect", (_request, socket) => {
     counts.unreadable.connect += 1;
-    socket.on("error", () => socket.destroy()).end(briefAnswer("400 Bad Request"));
+    endForGood(
+      socket.on("error", () => socket.destroy()),
+      briefAnswer("400 Bad Request"),
+    );
+  });
+  server.on("checkContinue", (request, response) => {
+    // Who asks before it sends a body is told to go on when that is read, and never where the call is refused without it.
+    request.once("resume", () => {
+      if (!response.headersSent) response.writeContinue();
+    });
+    listener(request, response);
   });
   // An Expect that is not known is ignored, which RFC 9110 section 10.1.1 allows, rather than answered behind our back.
   server.on("checkExpectation", listener);
@@ -103,7 +120,7 @@ function trackLatest(server: Server): Latest {
     socket.once("close", () => connections.delete(socket));
   });
   const begin = ({ socket }: { socket: Socket }, response: ServerResponse) => void connections.set(socket, response);
-  server.prependListener("request", begin).prependListener("checkExpectation", begin);
+  for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
   return connections;
 }
 
@@ -117,41 +134,41 @@ const KINDS: Readonly<Record<string, "oversized" | "slow">> = {
   ERR_HTTP_REQUEST_TIMEOUT: "slow",
 };
 const STATUS = {
-  malformed: "400 Bad Request",
-  oversized: "431 Request Header Fields Too Large",
-  slow: "408 Request Timeout",
-};
+  malformed: [400, "Bad Request"],
+  oversized: [431, "Request Header Fields Too Large"],
+  slow: [408, "Request Timeout"],
+} as const;
+type Status = (typeof STATUS)[keyof typeof STATUS];
 
 /**
  * What cannot be read as a request is answered as briefly as can be, and kept by no cache. Behind requests whose answers
- * are still to come it is not answered at all: its answer would be taken for theirs. A body that takes too long belongs
- * to such a request itself: that one's answer is then the server's.
+ * are still to come it is not answered at all: its answer would be taken for theirs. What is wrong within a body, or takes
+ * too long there, belongs to such a request itself: that one's answer is then the server's. One that has its answer gets
+ * no other.
  */
-function refuseUnreadable(
-  error: NodeJS.ErrnoException,
-  socket: Duplex,
-  latest: ServerResponse | null | undefined,
-): void {
-  const kind = KINDS[error.code ?? ""] ?? "malformed";
-  if (kind === "slow" && isPending(latest) && isLongUpload(latest.req)) return;
-  if (isPending(latest) && socket.writable) {
-    if (kind === "slow" && !latest.req.complete) endSlow(latest);
-    else latest.once("finish", () => socket.end());
-    return;
-  }
-  if (!socket.writable || error.code === "ECONNRESET") socket.destroy();
-  else socket.end(briefAnswer(STATUS[kind]));
+function refuseUnreadable([code, phrase]: Status, socket: Duplex, latest: ServerResponse | null | undefined): void {
+  const withinBody = latest?.req.complete === false;
+  if (!socket.writable) socket.destroy();
+  else if (isPending(latest)) {
+    if (withinBody) endUnread(latest, code);
+    else latest.once("finish", () => endForGood(socket));
+  } else endForGood(socket, withinBody ? "" : briefAnswer(`${code} ${phrase}`));
+}
+
+/** Its client may go on sending without end, and need not close its side: nothing of it is waited for. */
+function endForGood(socket: Duplex, lastWords = ""): void {
+  socket.end(lastWords, () => socket.destroy());
 }
 
 /**
  * Its handler waits for the rest of the body. Node tells it that none will come only while there is no answer, so that
  * it is told here; it would wait for ever.
  */
-function endSlow(response: ServerResponse): void {
+function endUnread(response: ServerResponse, code: number): void {
   const { req: request } = response;
   request.socket.once("close", () => request.destroy());
   if (response.headersSent) response.destroy();
-  else response.writeHead(408, { Connection: "close", "Cache-Control": "no-store", "Content-Length": 0 }).end();
+  else response.writeHead(code, { Connection: "close", "Cache-Control": "no-store", "Content-Length": 0 }).end();
 }
 
 function briefAnswer(status: string): string {

@@ -1,5 +1,4 @@
 export { ConfigError, readConfig, setting } from "./config.ts";
-export { hasOneHost } from "./host-field.ts";
 export { type ExchangeOptions, exchange } from "./http-exchange.ts";
 export { registerServerMetrics } from "./http-metrics.ts";
 export { type HttpServerOptions, listen, type RunningServer } from "./http-server.ts";
@@ -10,5 +9,6 @@ export { allowLongUpload } from "./long-upload.ts";
 export { createMetrics, type Metrics } from "./metrics.ts";
 export { createOpsHandler, type Readiness } from "./ops-server.ts";
 export { createErrorHandler, PROBLEM_STATUS, problemBody, sendProblem } from "./problem-response.ts";
+export { findRequestFault, refuseOddRequests } from "./request-fault.ts";
 export { configOrExit, runService, type Undo } from "./run-service.ts";
 export { createValidator } from "./validator.ts";

@@ -78,6 +78,7 @@ export function createErrorHandler(
   translate: (error: unknown) => Problem | undefined,
 ): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
+    if (response.writableEnded && isTooLate(error)) return;
     const problem = error instanceof Problem ? error : (translate(error) ?? bodyProblem(error));
     if (!problem) logger.error("request failed", { requestId: requestIdOf(response), method: request.method, error });
     if (!response.headersSent)
@@ -85,6 +86,11 @@ export function createErrorHandler(
     // Half an answer must not look whole. One that has ended is the server's own, to a sender that took too long.
     else if (!response.writableEnded) response.destroy();
   };
+}
+
+/** A handler came with its answer when the server had given its own, to a sender that took too long or sent nonsense. */
+function isTooLate(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_HTTP_HEADERS_SENT";
 }
 
 /** What Express' body parser throws, by its `type`. */

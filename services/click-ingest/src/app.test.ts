@@ -1,5 +1,7 @@
+import { connect } from "node:net";
 import { describe, expect, test } from "@jest/globals";
 import { PoolOverloaded } from "@linkfence/db";
+import { listen } from "@linkfence/service-shell";
 import request from "supertest";
 import { createApp } from "./app.ts";
 import { createLedger } from "./queue/ledger.ts";
@@ -210,5 +212,30 @@ describe("everything else", () => {
   test("HEAD of statistics has no body", async () => {
     const answer = await request(openApp().app).head("/v1/links/abc/stats");
     expect([answer.status, answer.text]).toEqual([200, undefined]);
+  });
+});
+
+describe("a request that could be meant for somebody else", () => {
+  test.each([
+    ["with two Hosts", "GET /v1/clicks HTTP/1.1\r\nHost: x\r\nHost: y\r\n"],
+    ["without a Host", "GET /v1/clicks HTTP/1.1\r\n"],
+    ["with a Host that is none", "GET /v1/clicks HTTP/1.1\r\nHost: x/y@z\r\n"],
+    ["for a proxy", "GET http://x/v1/clicks HTTP/1.1\r\nHost: x\r\n"],
+    ["about the whole server", "OPTIONS * HTTP/1.1\r\nHost: x\r\n"],
+    ["to be a tunnel", "CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n"],
+    ["of HTTP/2.0", "GET /v1/clicks HTTP/2.0\r\nHost: x\r\n"],
+    ["with an unknown coding", "POST /v1/clicks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n"],
+  ])("is refused: %s", async (_what, head) => {
+    const { app, offered } = openApp();
+    const server = await listen(app, { port: 0, host: "127.0.0.1", maxConnections: 5, requireHost: false });
+    const socket = connect(server.port, "127.0.0.1", () => socket.write(`${head}Connection: close\r\n\r\n`));
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += String(chunk);
+    });
+    await new Promise((resolve) => socket.once("close", resolve));
+    await server.close(0);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(offered).toEqual([]);
   });
 });

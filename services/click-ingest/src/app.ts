@@ -1,5 +1,5 @@
 import { Problem } from "@linkfence/contracts";
-import { createErrorHandler, type Logger } from "@linkfence/service-shell";
+import { createErrorHandler, type Logger, refuseOddRequests } from "@linkfence/service-shell";
 import express, { type Express } from "express";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createClicksRoute } from "./http/clicks-route.ts";
@@ -24,6 +24,7 @@ export function createApp({ intake, ledger, stats, logger, bodies = createBodyRe
     response.setHeader("Cache-Control", "no-store");
     next();
   });
+  app.use(refuseOddRequests);
   app.use(createClicksRoute({ intake, ledger, logger, readBody: bodies.read }));
   app.use(createStatsRoute(stats, logger));
   app.use(() => {

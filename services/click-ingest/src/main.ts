@@ -70,7 +70,12 @@ await runService(logger, async (onStop) => {
   onStop(() => writer.stop());
 
   const app = createApp({ intake, ledger, stats: createStatsStore(readerPool), logger, bodies });
-  const server = await listen(app, { host: config.HOST, port: config.PORT, maxConnections: CONNECTIONS_MAX });
+  const server = await listen(app, {
+    host: config.HOST,
+    port: config.PORT,
+    maxConnections: CONNECTIONS_MAX,
+    requireHost: false,
+  });
   registerServerMetrics(metrics, server);
   onStop(() => {
     // Nothing new is taken in; what waits is answered by its deadline, and one second more lets the answers out.

@@ -22,7 +22,7 @@ export function createApp({ hotPath, onError }: AppDeps): Express {
 
   async function preview(request: IncomingMessage, response: ServerResponse, code: string): Promise<void> {
     const found = await hotPath.readThrough(code).catch(() => null);
-    if (response.destroyed) return;
+    if (response.destroyed || response.headersSent) return;
     if (!found) return sendUnavailable(request, response);
     const outcome = resolve(found.entry, found.at.mono);
     if (outcome === "redirect") sendPreview(request, response, found.entry.target);

@@ -80,7 +80,8 @@ await runService(logger, async (onStop) => {
 /** The feed has a connection of its own, so that no number of misses can hold a revocation back. */
 function openDatabases(onStop: (undo: Undo) => void) {
   const shared = { url: config.DATABASE_URL, queryTimeoutMs: config.QUERY_TIMEOUT_MS, onWarning: warn };
-  const links = createDatabase({ ...shared, applicationName: "linkfence-redirect", max: config.DATABASE_POOL_MAX });
+  const max = config.DATABASE_POOL_MAX;
+  const links = createDatabase({ ...shared, applicationName: "linkfence-redirect", max, pipelining: true });
   const feed = createDatabase({ ...shared, applicationName: "linkfence-redirect-feed", max: 1 });
   onStop(async () => void (await Promise.all([links.close(CLOSE_MS), feed.close(CLOSE_MS)])));
   return { links, feed };

@@ -1,5 +1,5 @@
 import { Problem } from "@linkfence/contracts";
-import { createErrorHandler, type Logger } from "@linkfence/service-shell";
+import { createErrorHandler, type Logger, refuseOddRequests } from "@linkfence/service-shell";
 import express, { type Express, type RequestHandler } from "express";
 import type { ChangeStreams } from "./changes/streams.ts";
 import { type Counts, countRequest } from "./counts.ts";
@@ -13,7 +13,6 @@ import { createGuard } from "./http/guard.ts";
 import { createLinkPresenter } from "./http/presentation.ts";
 import type { RateLimits } from "./http/rate-limits.ts";
 import { identifyRequests } from "./http/request-id.ts";
-import { refuseOddTargets } from "./http/request-target.ts";
 import type { EffectiveDeps } from "./http/revocation.ts";
 import { addRoutes, countRequests } from "./http/routes.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
@@ -80,7 +79,7 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, k
     identifyRequests,
     setSecurityHeaders,
     setCommonHeaders,
-    refuseOddTargets,
+    refuseOddRequests,
   );
   const authenticate = createAuthenticator({
     keys,

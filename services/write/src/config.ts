@@ -1,9 +1,9 @@
 import { readConfig, setting } from "@linkfence/service-shell";
 import { type Static, Type } from "typebox";
 
-/** A thousand a second: several times what a busy platform asks, and about what one process can answer. */
+/** A thousand a second. A loop that has gone wild in one client is noticed; a platform that is busy with good reason is not. */
 const KEY_CALLS = 60_000;
-/** Five a second: far more than slips and expired keys make, and nothing that the database notices. */
+/** Five a second: some clients with an expired key, behind one address, stay below; a database does not notice so many. */
 const ADDRESS_FAILURES = 300;
 
 export const configSchema = Type.Object({
@@ -56,17 +56,18 @@ export const configSchema = Type.Object({
   }),
   RATE_LIMIT_KEY_PER_MINUTE: setting.integer(0, 100_000_000, {
     default: KEY_CALLS,
-    description: "calls that one API key may make, for each process; 0 means no limit",
+    description:
+      "calls that one API key may make, for each process; 0 means no limit. The default, a thousand a second, is about what one process can answer: it stops a loop that has gone wild, not a busy platform",
   }),
   RATE_LIMIT_ADDRESS_PER_MINUTE: setting.integer(0, 100_000_000, {
     default: ADDRESS_FAILURES,
     description:
-      "calls without a valid key from one address (IPv6: one /64), for each process; calls with a valid one do not count; 0 means no limit",
+      "calls that need a key and show no valid one, from one address (IPv6: one /64), for each process; 0 means no limit. The default, five a second, is more than slips and expired keys make, and less than a database notices; calls with a valid key do not count",
   }),
   TRUST_PROXY: Type.Optional(
     setting.proxyList({
       description:
-        "proxies whose `X-Forwarded-For` is believed: addresses, networks as `10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`, parted by commas",
+        "proxies whose `X-Forwarded-For` is believed: addresses, networks as `10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`, parted by commas. By default nobody's, since anybody could write another address into it with each call; behind a proxy that is not named here, all its clients share one limit",
     }),
   ),
 });

@@ -45,11 +45,13 @@ export function createCounts() {
     trims: { removed: 0, failures: 0 },
     /** Calls refused by a rate limit. */
     rateLimited: { key: 0, address: 0 },
-    /** Uploads by their end, their lines by what became of them, tries of a batch that were repeated. */
+    /** Uploads by their end, lines by what became of them, what met a bound, tries of a batch that were repeated. */
     imports: {
       uploads: { done: 0, replayed: 0, interrupted: 0, refused: 0 },
       lines: { created: 0, already: 0, refused: 0 },
-      refusals: { busy: 0, "too-large": 0, stalled: 0, "in-use": 0 },
+      refusals: { busy: 0, "too-large": 0, stalled: 0, "in-use": 0, "long-line": 0 },
+      /** Refused lines beyond those whose reason is kept. */
+      errorsDropped: 0,
       retries: 0,
     },
     authFailures: { missing: 0, malformed: 0, refused: 0, scope: 0 },

@@ -3,13 +3,15 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readMetric } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
-import { openFile } from "./imports.fixture.ts";
+import { JSON_LINES, openFile } from "./imports.fixture.ts";
 
-const LINES = Number(process.env.IMPORT_LINES ?? 50_000);
+const LINES = Number(process.env.IMPORT_LINES ?? 10_000);
 /** Every so many lines one is refused, and one has an alias. */
 const EACH = 100;
 /** What two imports may hold at their worst: bytes of two batches with all that is made of them, and the heap's slack. */
-const MEMORY = 160 * 1024 * 1024;
+const MEMORY = 128 * 1024 * 1024;
+/** So much larger is the file of the second test, so that holding it could not go unnoticed. */
+const LARGE = 176 * 1024 * 1024;
 const TIMEOUT_MS = Math.max(120_000, LINES);
 
 let world: ApiWorld;
@@ -36,10 +38,11 @@ async function callUntil(stopped: AbortSignal): Promise<number[]> {
   return took.sort((a, b) => a - b);
 }
 
+const rss = () => readMetric(world.write, "linkfence_process_resident_memory_bytes");
+
 test(
   `a file of ${LINES} lines is imported line by line in bounded memory`,
   async () => {
-    const rss = () => readMetric(world.write, "linkfence_process_resident_memory_bytes");
     await world.create({ target: "https://example.com/" });
     const before = await rss();
     let most = before;
@@ -73,6 +76,31 @@ test(
         `${(await readMetric(world.write, "linkfence_process_cpu_seconds_total")).toFixed(1)} s of a processor; ` +
         `${took.length} other calls: median ${at(0.5)} ms, 99 % ${at(0.99)} ms, slowest ${at(1)} ms\n`,
     );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a file larger than the memory that an import may take is read to its end, also where its lines are long",
+  async () => {
+    const before = await rss();
+    let most = before;
+    // Each is read, taken apart and judged like any other, and refused for its note alone.
+    const long = `${JSON.stringify({ target: "https://example.com/", note: "x".repeat(31_000) })}\n`;
+    const piece = long.repeat(64);
+    const pieces = Math.ceil(LARGE / piece.length);
+    const file = openFile(world.write.url, world.adminKey, { type: JSON_LINES });
+    for (let n = 0; n < pieces; n += 1) {
+      await file.write(piece);
+      most = Math.max(most, await rss());
+    }
+    file.end();
+    const { status, body } = await file.answer;
+    expect([status, body]).toMatchObject([201, { created: 0, refused: pieces * 64 }]);
+    expect(body.bytes).toBeGreaterThan(LARGE);
+    expect(body.errors[0]).toMatchObject({ line: 1, field: "note", rule: "maxLength" });
+    expect(most - before).toBeLessThan(MEMORY);
+    process.stderr.write(`${Math.round(body.bytes / 1e6)} MB: ${Math.round((most - before) / 1e6)} MB above\n`);
   },
   TIMEOUT_MS,
 );

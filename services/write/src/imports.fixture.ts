@@ -1,10 +1,11 @@
 // A file on its way to the import call, for the tests: whole, or piece by piece under the test's control.
 import { once } from "node:events";
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
-import type { ImportResult } from "@linkfence/contracts";
+import type { ImportErrorPage, ImportLinkPage, ImportResult } from "@linkfence/contracts";
 import { sharedContractCheck } from "@linkfence/testkit";
 
 export const CSV = "text/csv";
+export const JSON_LINES = "application/jsonl";
 
 export type FileOptions = { key?: string; type?: string; query?: string; headers?: Record<string, string> };
 export type ImportAnswer = { status: number; headers: IncomingHttpHeaders; body: ImportResult & { detail?: string } };
@@ -14,7 +15,7 @@ export type OpenFile = {
   end(piece?: string | Buffer): void;
   /** Breaks the connection off. */
   destroy(): void;
-  /** Rejects when the connection ends without an answer, and when the answer is not what the OpenAPI document says. */
+  /** Rejects when the connection ends without an answer. */
   answer: Promise<ImportAnswer>;
   request: ClientRequest;
 };
@@ -47,6 +48,7 @@ export function openFile(url: string, apiKey: string, options: FileOptions = {})
   };
 }
 
+/** Reads the answer, and holds it against the OpenAPI document. */
 function readAnswer(outgoing: ClientRequest): Promise<ImportAnswer> {
   return new Promise((resolve, reject) => {
     outgoing.once("error", reject).once("close", () => reject(new Error("the connection ended without an answer")));
@@ -72,4 +74,18 @@ export async function sendFile(url: string, apiKey: string, file: string | Buffe
   const open = openFile(url, apiKey, options);
   open.end(file);
   return open.answer;
+}
+
+/** Reads all pages of an import's `links` or `errors`. */
+export async function readPages<T extends ImportLinkPage | ImportErrorPage>(
+  read: (path: string) => Promise<{ status: number; json: T }>,
+  path: string,
+): Promise<T["items"]> {
+  const items: unknown[] = [];
+  for (let after = 0; ; ) {
+    const { json } = await read(`${path}?limit=1000&after=${after}`);
+    items.push(...json.items);
+    if (json.next === null) return items as T["items"];
+    after = json.next;
+  }
 }

@@ -86,17 +86,20 @@ function registerEffective({ counter, gauge }: Metrics, { effective, trims }: Co
 }
 
 /** What the limits on calls refused, and how many clients they remember. */
-export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts, { key, address }: RateLimits): void {
+export function registerLimitMetrics({ counter, gauge }: Metrics, counts: Counts, limits: RateLimits): void {
+  const { key, address, known } = limits;
   const each = (name: "clients" | "evicted") => () => ({ key: key.stats()[name], address: address.stats()[name] });
   counter("linkfence_rate_limited_total", "calls refused by a rate limit", () => counts.rateLimited, "limit");
   gauge("linkfence_rate_limit_clients", "clients that a rate limit remembers", each("clients"), "limit");
+  gauge("linkfence_known_keys", "keys remembered as valid when last seen", known.size);
   counter("linkfence_rate_limit_evictions_total", "clients forgotten for want of room", each("evicted"), "limit");
 }
 
 function registerImports({ counter, gauge }: Metrics, counts: Counts["imports"], imports: Imports): void {
   counter("linkfence_imports_total", "uploads of imports, by their end", () => counts.uploads, "outcome");
   counter("linkfence_import_lines_total", "lines of imports", () => counts.lines, "outcome");
-  counter("linkfence_import_refusals_total", "uploads that met a bound", () => counts.refusals, "reason");
+  counter("linkfence_import_refusals_total", "uploads and lines that met a bound", () => counts.refusals, "reason");
+  counter("linkfence_import_errors_dropped_total", "refused lines without a kept reason", () => counts.errorsDropped);
   counter("linkfence_import_retries_total", "repeated tries of an import to commit", () => counts.retries);
   gauge("linkfence_imports_running", "imports under way in this process", () => imports.stats().running);
 }

@@ -28,7 +28,7 @@ const UNAVAILABLE: Answer = {
 };
 const BAD_REQUEST: Answer = {
   status: 400,
-  page: { title: "Bad request", text: "The request has no path of its own, or no Host." },
+  page: { title: "Bad request", text: "The request has no path of its own, or not one Host." },
 };
 
 /** A person's browser asks for HTML; everything else gets one line. */

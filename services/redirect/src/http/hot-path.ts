@@ -1,7 +1,7 @@
 // The handler in front of everything. A hit is answered in the turn in which it arrives: no await, no timer, and no
 // clock but the two that the freshness rule reads. What is not plainly a link goes to the Express app.
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { hasOneHost } from "@linkfence/service-shell";
+import { findRequestFault } from "@linkfence/service-shell";
 import type { LinkLookup } from "../cache/link-lookup.ts";
 import type { ClickRing } from "../clicks/click-ring.ts";
 import { type Entry, type Moment, type Outcome, resolve } from "../domain/entry.ts";
@@ -63,7 +63,8 @@ export function createHotPath(deps: HotPathDeps) {
       onLoadError(error);
       return null;
     });
-    if (response.destroyed) return;
+    // Its client is gone, or was answered by the server for what came behind the head of the request.
+    if (response.destroyed || response.headersSent) return;
     if (found) answer(request, response, found.entry, found.at);
     else {
       counts.unavailable += 1;
@@ -88,7 +89,7 @@ export function createHotPath(deps: HotPathDeps) {
         sendMethodNotAllowed(request, response);
         return;
       }
-      if (!hasOneHost(request) || !url.startsWith("/")) {
+      if (findRequestFault(request) !== null) {
         counts["bad-request"] += 1;
         sendBadRequest(request, response);
         return;

@@ -181,6 +181,13 @@ describe("unusual requests", () => {
   test.each([
     ["with two Hosts", "GET /abc HTTP/1.1\r\nHost: x\r\nhost: y\r\nConnection: close\r\n\r\n", 400],
     ["without a Host", "GET /abc HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
+    ["with a Host that is none", "GET /abc HTTP/1.1\r\nHost: x/y@z\r\nConnection: close\r\n\r\n", 400],
+    ["with an empty Host", "GET /abc HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n", 400],
+    ["for the whole server", "GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400],
+    ["to be a tunnel", "CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n", 400],
+    ["of HTTP/0.9", "GET /abc HTTP/0.9\r\nHost: x\r\n\r\n", 400],
+    ["of HTTP/2.0", "GET /abc HTTP/2.0\r\nHost: x\r\nConnection: close\r\n\r\n", 400],
+    ["of HTTP/2 by its preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
     ["for another server", "GET http://other.example/abc HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400],
     ["of HTTP/1.0 without a Host", "GET /abc HTTP/1.0\r\n\r\n", 302],
     ["with raw bytes in the path", "GET /caf\xe9 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 400],
@@ -196,6 +203,13 @@ describe("unusual requests", () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect(answer.toLowerCase()).toContain("cache-control: no-store");
     expect(answer).not.toMatch(/at .*\.js|Error:/);
+  });
+
+  test("with a body that is none, for a link that is not in memory, end with one answer, and the process goes on", async () => {
+    const answer = await exchange("GET /cold-1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n\r\n");
+    expect(answer).toMatch(/^HTTP\/1\.1 (?:400|404) /);
+    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    expect((await get("/abc")).status).toBe(302);
   });
 
   test("sent one behind the other on one connection are each answered, in order", async () => {

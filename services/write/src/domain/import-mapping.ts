@@ -61,19 +61,21 @@ const kutt: Mapping = {
 
 const BITLY_CUSTOM = ["customlink", "custombitlinks", "custombackhalf", "backhalf"];
 const BITLY_LINK = ["link", "bitlink", "shortlink", "shorturl", "id"];
-const BITLY_TARGET = ["longurl", "destinationurl", "destination"];
+const BITLY_TARGET = ["longurl", "originalurl", "destinationurl", "destination"];
 
 /** The CSV export of links, or the objects of `GET /v4/groups/{guid}/bitlinks`. A chosen back-half goes before a drawn one. */
 const bitly: Mapping = {
   target: BITLY_TARGET,
-  carries: [...BITLY_TARGET, ...BITLY_CUSTOM, ...BITLY_LINK, "title", "tags"],
-  map: (cells) =>
-    compact({
+  carries: [...BITLY_TARGET, ...BITLY_CUSTOM, ...BITLY_LINK, "title", "tags", "isdeleted"],
+  map: (cells) => {
+    refuseIf(isSet(cells.isdeleted), "is_deleted", "was deleted");
+    return compact({
       target: firstOf(cells, BITLY_TARGET),
       alias: lastPart(firstOf(cells, BITLY_CUSTOM)) ?? lastPart(firstOf(cells, BITLY_LINK)),
       title: cells.title,
       tags: split(cells.tags, /\s*[|,;]\s*/),
-    }),
+    });
+  },
 };
 
 export const MAPPINGS: Readonly<Record<ImportMapping, Mapping>> = { linkfence, yourls, shlink, kutt, bitly };
@@ -88,7 +90,9 @@ const INSIDE: Partial<Record<ImportMapping, Record<string, readonly string[]>>> 
 export function ignoredMembers(mapping: ImportMapping, object: Cells, normalize: (name: string) => string): string[] {
   const { carries } = MAPPINGS[mapping];
   return Object.entries(object).flatMap(([name, value]) => {
-    const inside = INSIDE[mapping]?.[name];
+    const parts = INSIDE[mapping] ?? {};
+    // Any name may stand in a file, also one that every object has by birth.
+    const inside = Object.hasOwn(parts, name) ? parts[name] : undefined;
     if (inside && isObject(value))
       return Object.keys(value)
         .filter((part) => !inside.includes(part) && value[part] !== null)

@@ -6,6 +6,7 @@ import type { Request, Response } from "express";
 import type { Call, Method, Reply } from "./call.ts";
 import { clientAddress } from "./client-address.ts";
 import { authorOf } from "./guard.ts";
+import { isFirstRefusal } from "./rate-limits.ts";
 import { requestIdOf } from "./request-id.ts";
 
 /** Calls by these methods change nothing. */
@@ -19,8 +20,10 @@ export type Audit = ReturnType<typeof createAudit>;
 export function createAudit(logger: Pick<Logger, "info">) {
   /**
    * Runs one call and records how it ended:
-   * - `done`; `replayed` where the answer of an earlier call was given again, and nothing changed;
-   * - `refused` for its key (401, 403);
+   * - `done`; `replayed` where the answer of an earlier call was given again, and nothing changed; `interrupted` where a
+   *   part was done, and then came the `problem`;
+   * - `refused` for its key (401, 403), or by a limit (429): of those the first of a key or an address in each minute alone,
+   *   since the log is not to grow with what the limits keep away. Metrics count them all;
    * - `failed`, with an error that nobody expected here: what it changed is unknown.
    * A call that was refused for anything else changed nothing, and has no record.
    */
@@ -43,16 +46,26 @@ export function createAudit(logger: Pick<Logger, "info">) {
       });
     try {
       const reply = await run();
-      write(reply.headers?.["Idempotency-Replayed"] === "true" ? "replayed" : "done", whatCameOf(reply));
+      write(outcomeOf(reply), whatCameOf(reply));
       return reply;
     } catch (error) {
       if (!(error instanceof Problem)) {
         if (authorOf(request)) write("failed");
-      } else if (error.code === "unauthorized" || error.code === "insufficient-scope")
-        write("refused", { problem: error.code });
+      } else if (isRefusal(error, request)) write("refused", { problem: error.code });
       throw error;
     }
   };
+}
+
+function isRefusal({ code }: Problem, request: Request): boolean {
+  return (
+    code === "unauthorized" || code === "insufficient-scope" || (code === "rate-limited" && isFirstRefusal(request))
+  );
+}
+
+function outcomeOf(reply: Reply): string {
+  if ("problem" in reply) return "interrupted";
+  return reply.headers?.["Idempotency-Replayed"] === "true" ? "replayed" : "done";
 }
 
 /** What the path names. */
@@ -61,12 +74,13 @@ function subjectOf(request: Request): string | null {
   return names.length === 0 ? null : names.join("/").slice(0, SUBJECT_MAX);
 }
 
-/** The status, what was created where the answer tells its place, and of a batch how many things it was about. */
-function whatCameOf({ status, headers, count }: Reply): Record<string, unknown> {
-  const created = headers?.Location?.split("/").at(-1)?.slice(0, SUBJECT_MAX);
+/** The status, what was made by its name, and of a batch or a file how many things it was about. */
+function whatCameOf(reply: Reply): Record<string, unknown> {
+  const { status, headers, created = headers?.Location?.split("/").at(-1), count } = reply;
   return {
     status,
-    ...(created === undefined ? {} : { subject: created }),
+    ...(created === undefined ? {} : { created: created.slice(0, SUBJECT_MAX) }),
     ...(count === undefined ? {} : { count }),
+    ...("problem" in reply ? { problem: reply.problem.code } : {}),
   };
 }

@@ -1,18 +1,28 @@
 // What a call of the API is: the code that serves it, beside everything that the OpenAPI document says of it. The schemas
 // are those by which requests are validated, so that the two cannot differ.
-import type { ProblemCode, Scope } from "@linkfence/contracts";
+import type { Problem, ProblemCode, Scope } from "@linkfence/contracts";
 import type { Request, Response } from "express";
 import { type Static, type TObject, type TSchema, Type } from "typebox";
 import type { Caller } from "./auth.ts";
 import { createQueryReader } from "./query.ts";
 
-/** What goes out: `body` as JSON; `text` as it is, JSON unless `type` says otherwise; or what `send` writes itself. */
+/**
+ * What goes out: `body` as JSON; `text` as it is, JSON unless `type` says otherwise; what `send` writes itself; or a
+ * `problem`, where a call came to something before it ended in one.
+ */
 export type Reply = {
   status: number;
   headers?: Readonly<Record<string, string>>;
-  /** How many things a batch was about, for the audit. */
+  /** Names what was made, for the audit, where no `Location` does. */
+  created?: string;
+  /** How many things a batch was about, or a file became, for the audit. */
   count?: number;
-} & ({ body: unknown } | { text: string; type?: string } | { send: (response: Response) => void | Promise<void> });
+} & (
+  | { body: unknown }
+  | { text: string; type?: string }
+  | { send: (response: Response) => void | Promise<void> }
+  | { problem: Problem }
+);
 
 /** One answer that a call may give. Without a schema it has no content; the media type is JSON unless it says otherwise. */
 export type Answer = {

@@ -1,18 +1,14 @@
 // Who may come in. Keys are looked up at every call; the limits stand around that:
 // - whoever shows no valid key has a hit on the limit of its address, and beyond it is refused before the database is asked;
 // - except for a key that was valid when it was last seen, so that neighbours behind one address (NAT) whose keys are valid
-//   go on. Its digest alone is remembered, and lets it be looked up, never in;
+//   go on. Of those that this process has not seen so far, a few each second are looked up from such addresses: a valid one
+//   gets in at last, whatever its neighbours do, and the database does not notice the others;
 // - whoever shows a valid one has a hit on the limit of the key, whatever the key allows.
 import { Problem, type Scope } from "@linkfence/contracts";
 import type { Request, Response } from "express";
-import { LRUCache } from "lru-cache";
-import { matchesSecret } from "../store/key-secret.ts";
 import type { Author } from "../store/link-rows.ts";
 import type { Authenticator } from "./auth.ts";
 import { networkOf, type RateLimits } from "./rate-limits.ts";
-
-/** Keys whose digest is remembered, about 200 bytes each; the one beyond is as good as new. */
-const KNOWN_KEYS = 10_000;
 
 export type Guard = ReturnType<typeof createGuard>;
 
@@ -27,8 +23,7 @@ export function authorOf(request: Request): Author | undefined {
 
 /** Creates the check that every call with a key goes through. Rejects with a Problem (401, 403, 429). */
 export function createGuard(authenticate: Authenticator, limits: RateLimits) {
-  const known = new LRUCache<string, Uint8Array>({ max: KNOWN_KEYS });
-  const isKnown = ({ id, secret }: Key) => matchesSecret(secret, known.get(id));
+  const { known } = limits;
 
   return async function admit(request: Request, response: Response, scope: Scope) {
     const hitAddress = () => limits.address.hit(request, response, networkOf(request));
@@ -37,10 +32,11 @@ export function createGuard(authenticate: Authenticator, limits: RateLimits) {
       return await authenticate(request.get("authorization"), scope, {
         async beforeLookup(parsed) {
           key = parsed;
-          if (limits.address.isSpent(networkOf(request)) && !isKnown(key)) await hitAddress();
+          const isHeldUp = limits.address.isSpent(networkOf(request)) && !known.has(key) && !limits.mayTry();
+          if (isHeldUp) await hitAddress();
         },
         async onFound({ id, owner, secretHash }) {
-          known.set(id, secretHash);
+          known.note(id, secretHash);
           authors.set(request, { owner, keyId: id });
           await limits.key.hit(request, response, id);
         },
@@ -48,7 +44,7 @@ export function createGuard(authenticate: Authenticator, limits: RateLimits) {
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== "unauthorized") throw error;
       // It was valid, and is no longer. Who has a wrong secret for this id does not make the right one unknown.
-      if (key && isKnown(key)) known.delete(key.id);
+      if (key && known.has(key)) known.forget(key.id);
       await hitAddress();
       throw error;
     }

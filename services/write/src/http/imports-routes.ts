@@ -12,7 +12,7 @@ import {
   Problem,
   StartImportQuery,
 } from "@linkfence/contracts";
-import { isCsvInUtf8, isJsonLinesInUtf8, PROBLEM_STATUS, problemBody } from "@linkfence/service-shell";
+import { isCsvInUtf8, isJsonLinesInUtf8, PROBLEM_STATUS } from "@linkfence/service-shell";
 import type { Request } from "express";
 import { Type } from "typebox";
 import { type ImportOrder, importNotFound } from "../imports/importer.ts";
@@ -33,8 +33,6 @@ const GROUP = "Imports";
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const PAGE_SIZE = 100;
 const LIST_SIZE = 20;
-/** Longer than a batch takes, and than a client needs to notice that its connection is gone. */
-const RETRY_AFTER_SECONDS = "2";
 
 const KEY_FIELD: Readonly<Record<string, RequestField>> = {
   "Idempotency-Key": {
@@ -98,6 +96,7 @@ export function importRoutes({ imports, importStore, shortUrlOf }: ImportRouteDe
       const { row, kind } = outcome;
       return {
         status: row.dryRun || kind === "replayed" ? 200 : 201,
+        count: row.dryRun ? 0 : row.created,
         body: await present(row, author.owner),
         headers: { Location: placeOf(row.id), ...(kind === "replayed" ? { "Idempotency-Replayed": "true" } : {}) },
       };
@@ -213,13 +212,8 @@ function placeOf(id: string): string {
 
 /** A problem that also says where the import is. */
 function brokenOff(id: string, problem: Problem): Reply {
-  const status = PROBLEM_STATUS[problem.code];
-  return {
-    status,
-    text: JSON.stringify(problemBody(problem)),
-    type: "application/problem+json",
-    headers: { Location: placeOf(id), ...(status === 503 ? { "Retry-After": RETRY_AFTER_SECONDS } : {}) },
-  };
+  // What is still on its way belongs to no other request (RFC 9110 section 15.5.9).
+  return { status: PROBLEM_STATUS[problem.code], problem, headers: { Location: placeOf(id), Connection: "close" } };
 }
 
 /** Cuts a page out of one item more than it may have. */

@@ -56,7 +56,8 @@ function createKey({ keyManagement, now }: KeyRouteDeps): Call {
     },
     async handle(request, caller) {
       const draft = draftKey(validate(await readJsonObject(request, KEY_BODY_LIMIT)), caller, now());
-      return { status: 201, body: await keyManagement.create(draft, caller.keyId) };
+      const key = await keyManagement.create(draft, caller.keyId);
+      return { status: 201, body: key, created: key.id };
     },
   });
 }
@@ -121,7 +122,7 @@ function rotateKey({ keyManagement }: KeyRouteDeps): Call {
       // Neither its owner nor its scopes can have changed when the rotation is carried out.
       refuseEscalation(caller, key.scopes);
       const successor = await keyManagement.rotate(target, overlapSeconds ?? DEFAULT_OVERLAP_SECONDS, caller.keyId);
-      return { status: 201, body: successor };
+      return { status: 201, body: successor, created: successor.id };
     },
   });
 }

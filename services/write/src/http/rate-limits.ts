@@ -7,12 +7,15 @@ import { ipKeyGenerator, rateLimit } from "express-rate-limit";
 import type { Counts } from "../counts.ts";
 import { clientAddress } from "./client-address.ts";
 import { createHitStore } from "./hit-store.ts";
+import { createKnownKeys } from "./known-keys.ts";
 
 const WINDOW_MS = 60_000;
 /** Keys with a call within the last minute; they exist all, since a call counts when its key was found. About 2 MB. */
 const MAX_KEYS = 10_000;
 /** Addresses with a failure within the last minute; whoever has more of them has more than any limit could hold. About 10 MB. */
 const MAX_ADDRESSES = 50_000;
+/** So long after one unknown key was looked up for an address at its limit, the next may be: ten a second, of all addresses. */
+const TRY_EVERY_MS = 100;
 /** What one customer is usually given at the least, and can choose addresses of at will (RFC 6177 section 2). */
 const IPV6_SUBNET = 64;
 
@@ -28,9 +31,24 @@ export type RateLimitsOptions = {
   now: () => number;
 };
 
-/** Creates both limits. They have no timers, and nothing to stop. */
+const firstRefusals = new WeakSet<Request>();
+
+/** Says whether a request was the first to be refused by a limit in its client's window; of the others none is special. */
+export function isFirstRefusal(request: Request): boolean {
+  return firstRefusals.has(request);
+}
+
+/** Creates both limits, and the memory of keys beside them. They have no timers, and nothing to stop. */
 export function createRateLimits({ keyPerMinute, addressPerMinute, counts, now }: RateLimitsOptions) {
+  let nextTryAt = Number.NEGATIVE_INFINITY;
   return {
+    known: createKnownKeys(),
+    /** Takes the right to look up one key more, where that is due. */
+    mayTry(): boolean {
+      if (now() < nextTryAt) return false;
+      nextTryAt = now() + TRY_EVERY_MS;
+      return true;
+    },
     key: createRateLimit({
       name: "key",
       limit: keyPerMinute,
@@ -80,8 +98,9 @@ function createRateLimit({ name, limit, maxClients, now, onRefused, detail }: Ra
     standardHeaders: "draft-8",
     legacyHeaders: false,
     keyGenerator: (request) => clients.get(request) ?? "unknown",
-    handler: (_request, _response, next) => {
+    handler: (request, _response, next) => {
       onRefused();
+      if (store.hits(clients.get(request) ?? "") === limit + 1) firstRefusals.add(request);
       next(new Problem("rate-limited", detail));
     },
     // It would print to the console what it thinks of this configuration.

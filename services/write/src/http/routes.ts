@@ -1,4 +1,5 @@
 import { Problem } from "@linkfence/contracts";
+import { sendProblem } from "@linkfence/service-shell";
 import type { Express, RequestHandler, Response } from "express";
 import type { Audit } from "./audit.ts";
 import type { Call, Method, Reply, Routes } from "./call.ts";
@@ -57,9 +58,12 @@ function answer(method: Method, call: Call, { admit, audit }: Gate): RequestHand
 }
 
 async function reply(response: Response, { status, headers = {}, ...content }: Reply): Promise<void> {
+  // Answered by the server, since the rest of the body was none, or did not come in time.
+  if (response.headersSent) return;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.status(status);
-  if ("send" in content) await content.send(response);
+  if ("problem" in content) sendProblem(response, content.problem);
+  else if ("send" in content) await content.send(response);
   else if ("text" in content) response.type(content.type ?? "json").send(content.text);
   else response.json(content.body);
 }

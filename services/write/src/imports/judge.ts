@@ -72,7 +72,7 @@ export function createJudge({ format, mapping, columns, rules, now, onIgnored }:
 const FAULTS: Readonly<Record<RecordFault, string>> = {
   "too-long": "is longer than 32,768 bytes",
   "stray-quote": "has a quote out of place: put the whole field in quotes, and write each quote in it twice",
-  "open-quote": "has a quote that is not closed",
+  "open-quote": "begins a record in quotes that does not end within 32,768 bytes",
 };
 
 export function faultOf({ fault, bytes }: FileRecord): Problem | null {

@@ -76,12 +76,15 @@ export function createRecordReader(quoted: boolean, { hash, ...start }: Start) {
 
   /** @param end of the line in which the record begins */
   function nextQuoted(end: number, final: boolean): FileRecord | undefined {
-    const scan = scanRecord(rest, at, final);
+    // Only so much is looked at, however much is here: where a record ends must not depend on the pieces it came in.
+    const whole = rest.length - at <= IMPORT_LINE_MAX_BYTES;
+    const seen = whole ? rest : rest.subarray(0, at + IMPORT_LINE_MAX_BYTES + 1);
+    const scan = scanRecord(seen, at, final && whole);
     if (scan !== "stray" && scan !== "open") return cut(scan.end, null);
     const lineIsHere = end < rest.length || final;
     if (scan === "stray") return lineIsHere ? cut(end, "stray-quote") : waitFor(end - at, final);
     // The closing quote may be on its way, as long as the record may grow.
-    if (!final && rest.length - at <= IMPORT_LINE_MAX_BYTES) return undefined;
+    if (!final && whole) return undefined;
     return lineIsHere ? cut(end, "open-quote") : waitFor(end - at, final);
   }
 

@@ -47,8 +47,12 @@ export function openUpload(request: Request, { maxBytes, stopping, patienceMs = 
     wake();
   };
   const look = () => wake();
+  const { socket } = request;
+  /** Node tells a request whose client only ended its side of the connection nothing, as long as there is no answer. */
+  const isGone = () => request.destroyed || (socket.readableEnded && !request.complete && request.readableLength === 0);
   allowLongUpload(request);
   request.pause().on("data", take).on("end", look).on("close", look).on("error", look);
+  socket.on("end", look);
   stopping.addEventListener("abort", look);
 
   /** Waits until something has happened, or the client has used up its time. */
@@ -79,7 +83,7 @@ export function openUpload(request: Request, { maxBytes, stopping, patienceMs = 
       const piece = pieces.shift();
       if (piece) return piece;
       if (request.readableEnded) return null;
-      if (request.destroyed) throw new UploadBroken("client-gone");
+      if (isGone()) throw new UploadBroken("client-gone");
       if (patience <= 0) throw new Problem("upload-stalled", "the file came too slowly, or no further");
       await somethingNew();
     }
@@ -88,11 +92,13 @@ export function openUpload(request: Request, { maxBytes, stopping, patienceMs = 
   /** What is still on its way is thrown away for a while, so that the client gets to see the answer. */
   function end(): void {
     request.off("data", take).off("end", look).off("close", look).off("error", look);
+    socket.off("end", look);
     stopping.removeEventListener("abort", look);
     if (request.complete || request.destroyed) return;
-    request.on("error", () => {});
-    const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS);
-    request.once("close", () => clearTimeout(timer)).resume();
+    const timer = setTimeout(() => request.complete || socket.destroy(), LINGER_MS);
+    // Of the socket, since a request that was answered before its end is not told of its own.
+    socket.once("close", () => clearTimeout(timer));
+    request.on("error", () => {}).resume();
   }
 
   return { next, end };

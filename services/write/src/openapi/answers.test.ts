@@ -1,8 +1,8 @@
 // The check of answers that all tests of the API go through: that it can fail.
 import { describe, expect, test } from "@jest/globals";
-import { createContractCheck, readDocument } from "@linkfence/testkit";
+import { checkFetched, checkRaw, createContractCheck, readDocument } from "@linkfence/testkit";
 
-const { check } = createContractCheck();
+const { check, checkPart } = createContractCheck();
 const everyAnswer = { "cache-control": "no-store", "x-content-type-options": "nosniff", "x-request-id": "r" };
 const json = { ...everyAnswer, "content-type": "application/json; charset=utf-8" };
 const problem = { ...everyAnswer, "content-type": "application/problem+json; charset=utf-8" };
@@ -57,6 +57,38 @@ describe("an answer to what is not documented", () => {
     expect(() => check("PUT", "/v1/links", refusal(405, "method-not-allowed", { allow: "GET" }))).not.toThrow();
     expect(() => check("PUT", "/v1/links", refusal(405, "method-not-allowed"))).toThrow("Allow");
     expect(() => check("PUT", "/v1/links", page)).toThrow("method that is not documented");
+  });
+});
+
+describe("an answer that came another way", () => {
+  const fields = { ...json, "content-length": "26" };
+  const raw = (body: string) =>
+    `HTTP/1.1 200 OK\r\n${Object.entries(fields)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join("")}\r\n${body}`;
+
+  test("over a plain socket is held against the document", () => {
+    expect(checkRaw("GET", "/v1/links", raw(page.body))).toContain(page.body);
+    expect(() => checkRaw("GET", "/v1/links", raw("{}"))).toThrow("document says");
+    expect(() => checkRaw("GET", "/v1/links", "")).toThrow("document says");
+  });
+
+  test("by fetch is held against it, and stays to be read", async () => {
+    const answer = await checkFetched("GET", "/v1/links", new Response(page.body, { headers: fields }));
+    expect(await answer.text()).toBe(page.body);
+    const wrong = new Response("{}", { headers: fields });
+    await expect(checkFetched("GET", "/v1/links", wrong)).rejects.toThrow("document says");
+    const stream = () => new Response("data", { headers: { ...fields, "content-type": "text/event-stream" } });
+    expect(await (await checkFetched("GET", "/v1/changes", stream())).text()).toBe("data");
+    await expect(checkFetched("GET", "/v1/links", stream())).rejects.toThrow("text/event-stream");
+  });
+
+  test("as an event is held against the schema of changes", () => {
+    const change = { seq: 1, type: "revoked", code: "abc", version: 2, changedBy: "k" };
+    const whole = { ...change, changedAt: "2026-01-31T12:00:00.000000Z" };
+    expect(() => checkPart("LinkChange", whole)).not.toThrow();
+    expect(() => checkPart("LinkChange", change)).toThrow("not a LinkChange");
+    expect(() => checkPart("Nothing", change)).toThrow("which it does not have");
   });
 });
 

@@ -17,7 +17,11 @@ what does not exist.
 
 Refusals are \`application/problem+json\` (RFC 9457) with a stable \`code\`. A path that does not exist is 404 \`not-found\`,
 a method that a path does not have is 405 \`method-not-allowed\` with \`Allow\`; both without a look at the key. What cannot
-be read as HTTP at all is answered 400, 408 or 431 without content. HEAD is answered wherever GET is.
+be read as HTTP at all, or comes too slowly, is answered 400, 408 or 431 without content. HEAD is answered wherever GET is.
+
+A request names its \`Host\` once, and its target is a path. \`X-Request-Id\` of up to 128 plain characters comes back in the
+answer and in \`instance\` of a problem; without one the service makes one. Who makes too many calls with a key, or without a
+valid one from an address, is answered 429 \`rate-limited\` with \`Retry-After\` before anything of the body is read.
 
 `;
 

@@ -3,7 +3,7 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import type { FuzzRequest } from "./fuzz-requests.fixture.ts";
-import { document, type JsonSchema, type Operation, type Parameter } from "./operations.fixture.ts";
+import { document, type JsonSchema, type Operation, type Parameter, resolve } from "./operations.fixture.ts";
 
 /** Creates the judge of single values: whether a schema of the document lets one pass. */
 export function createSchemaJudge() {
@@ -77,16 +77,31 @@ export function createJudge() {
     return value !== undefined && fits(form.schema, value) ? [] : ["body: schema"];
   }
 
-  /** Why the document does not allow a request; nothing where it does. */
-  return function faultsOf(operation: Operation, request: FuzzRequest): string[] {
-    return [
+  return {
+    /** Why the document does not allow a request; nothing where it does. */
+    faultsOf: (operation: Operation, request: FuzzRequest): string[] => [
       ...pathFaults(operation, request),
       ...queryFaults(operation, request.target),
       ...fieldFaults(operation, request),
       ...bodyFaults(operation, request),
-    ];
+    ],
+    /** Which items of a batch the document does not allow, although the answer says of each that it was carried out. */
+    itemFaults({ bodies }: Operation, { body }: FuzzRequest, answer: unknown): string[] {
+      const properties = Object.entries(resolve(bodies?.["application/json"]?.schema ?? {}).properties ?? {});
+      const given = readJson(body ?? new Uint8Array()) as Record<string, unknown[]> | undefined;
+      const { results = [] } = (answer ?? {}) as { results?: { status: number }[] };
+      return (properties as [string, JsonSchema][])
+        .filter(([, schema]) => JUDGED_ALONE in schema)
+        .flatMap(([name, { items }]) =>
+          results.flatMap(({ status }, at) =>
+            status < 300 && !fits(items as JsonSchema, given?.[name]?.[at]) ? [`body: ${name}[${at}]`] : [],
+          ),
+        );
+    },
   };
 }
+
+const JUDGED_ALONE = "x-judged-one-by-one";
 
 function said({ in: place, name }: Parameter): string {
   return `${place}: ${name}`;
@@ -95,7 +110,7 @@ function said({ in: place, name }: Parameter): string {
 /** Items that are judged one by one, as the document says, do not make the whole request wrong. */
 function loosen<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (_, value: unknown) =>
-    typeof value === "object" && value !== null && "x-judged-one-by-one" in value ? { ...value, items: {} } : value,
+    typeof value === "object" && value !== null && JUDGED_ALONE in value ? { ...value, items: {} } : value,
   ) as T;
 }
 

@@ -181,18 +181,23 @@ describe("the fuzzer", () => {
     const page = { items: [], next: null, position: 0 };
     const everything = fuzzAnswer(named("listChanges"), 200, page);
     await expect(everything).rejects.toThrow(/although wrong in (query|header)|accepted without a key/);
-    const faults = createJudge();
+    const { faultsOf, itemFaults } = createJudge();
     const request = { method: "GET", target: "/v1/changes", params: {}, body: null, credentials: "key" as const };
     const judge = (target: string, headers: Record<string, string>) =>
-      faults(named("listChanges"), { ...request, target, headers });
+      faultsOf(named("listChanges"), { ...request, target, headers });
     expect(judge("/v1/changes?after=5", { "Last-Event-ID": "5" })).toEqual([]);
     expect(judge("/v1/changes?after=-5&x=1", {})).toEqual(["query: x unknown", "query: after"]);
     expect(judge("/v1/changes", { "Last-Event-ID": "x" })).toEqual(["header: Last-Event-ID"]);
     const headers = { "Content-Type": "application/json" };
-    const create = (body: string) =>
-      faults(named("createLink"), { ...request, target: "/v1/links", headers, body: new TextEncoder().encode(body) });
+    const posted = (body: string) => ({ ...request, headers, target: "", body: new TextEncoder().encode(body) });
+    const create = (body: string) => faultsOf(named("createLink"), posted(body));
     expect(create('{"target":"x"}')).toEqual([]);
     for (const body of ['{"target":5}', '{"target":"x","y":1}', "{}", "[]", "{"])
       expect([body, create(body)]).toEqual([body, ["body: schema"]]);
+    const batch = posted('{"links":[{"target":"x"},{"target":5}]}');
+    expect(faultsOf(named("createLinks"), batch)).toEqual([]);
+    const results = (second: number) => ({ results: [{ status: 201 }, { status: second }] });
+    expect(itemFaults(named("createLinks"), batch, results(400))).toEqual([]);
+    expect(itemFaults(named("createLinks"), batch, results(201))).toEqual(["body: links[1]"]);
   });
 });

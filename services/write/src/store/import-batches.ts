@@ -69,7 +69,7 @@ export function createImportBatches({ db, newCode, counts, timeoutMs }: ImportBa
         count = () => countCreated(counts, inserted);
       }
       const summary = summarize(batch.lines, outcomes);
-      count = both(count, () => countLines(counts, summary));
+      count = both(count, () => countLines(counts, summary, batch.row));
       return writeProgress(sql, batch, summary);
     }, timeoutMs);
     count();
@@ -169,17 +169,24 @@ function summarize(lines: readonly JudgedLine[], outcomes: readonly LineOutcome[
   return summary;
 }
 
-function countLines(counts: Pick<Counts, "imports">, { created, already, errors }: Summary): void {
-  counts.imports.lines.created += created;
-  counts.imports.lines.already += already;
-  counts.imports.lines.refused += errors.length;
+function countLines({ imports }: Pick<Counts, "imports">, { created, already, errors }: Summary, row: ImportRow): void {
+  imports.lines.created += created;
+  imports.lines.already += already;
+  imports.lines.refused += errors.length;
+  imports.refusals["long-line"] += errors.filter(({ rule }) => rule === "too-long").length;
+  imports.errorsDropped += errors.length - keptOf(errors, row).length;
+}
+
+/** The errors that there is room for. */
+function keptOf(errors: readonly ImportError[], { errorsKept }: ImportRow): readonly ImportError[] {
+  return errors.slice(0, IMPORT_ERRORS_KEPT - errorsKept);
 }
 
 /** Both in one statement: the errors there is room for, and the row. */
 async function writeProgress(sql: TransactionSql, batch: ImportBatch, summary: Summary): Promise<ImportRow> {
   const { row, to, ignored, done } = batch;
   const { created, already, errors } = summary;
-  const kept = errors.slice(0, IMPORT_ERRORS_KEPT - row.errorsKept);
+  const kept = keptOf(errors, row);
   const [now] = await sql<ImportRow[]>`
     WITH kept AS (
       INSERT INTO import_error (import_id, line, field, rule, code, detail)
