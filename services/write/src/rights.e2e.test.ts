@@ -42,6 +42,12 @@ const uses: Readonly<Record<string, () => Promise<number>>> = {
   },
   revokeLink: async () => (await world.api("DELETE", `/v1/links/${await newCode()}`)).status,
   revokeLinks: async () => (await world.api("POST", "/v1/links:revoke", { codes: [await newCode(), "absent"] })).status,
+  getRevocation: async () => {
+    const code = await newCode();
+    await world.api("DELETE", `/v1/links/${code}`);
+    return (await world.api("GET", `/v1/links/${code}/revocation`)).status;
+  },
+  listInstances: async () => (await world.api("GET", "/v1/instances")).status,
   listChanges: async () => (await world.api("GET", "/v1/changes?limit=5")).status,
   createKey: async () => (await world.api("POST", "/v1/keys", { name: "n", scopes: ["links:read"] })).status,
   listKeys: async () => (await world.api("GET", "/v1/keys")).status,

@@ -51,6 +51,16 @@ export const USES: Readonly<Record<string, Use>> = {
     read: "answer.effective.confirmed",
     wrong: `{ path: { code: "abc" }, query: { wait: "for-ever" } }`,
   },
+  getRevocation: {
+    request: `{ path: { code: "abc" } }`,
+    read: `answer.effective.confirmed ? answer.effective.by : answer.effective.missing?.join()`,
+    wrong: "{}",
+  },
+  listInstances: {
+    request: "{}",
+    read: "answer.items.map((one) => one.lag - one.ttlMs)",
+    wrong: `{ query: { limit: 5 } }`,
+  },
   getLinkStats: {
     request: `{ path: { code: "abc" } }`,
     read: "answer.total.toFixed()",

@@ -51,6 +51,8 @@ export const rows: Readonly<Record<string, Row>> = {
   revokeLink: { things: links, stranger: "not-found", owner: 200 },
   revokeLinks: { things: links, ask: ({ id }) => ({ body: { codes: [id] } }), stranger: "item-not-found", owner: 200 },
   // There is no click-ingest beside these tests: who may ask gets as far as that.
+  getRevocation: { things: [revokedLink], stranger: "not-found", owner: 200 },
+  listInstances: { touchesNothing: "the same for every holder of an admin key, who may see all of them" },
   getLinkStats: { things: links, stranger: "not-found", owner: 503 },
   listChanges: { things: [revokedLink], ask: () => ({ query: "limit=1000" }), stranger: "hidden", owner: 200 },
   importLinks: {
