@@ -5,6 +5,7 @@
 // read may have missed the changes between the two.
 import { type Change, type FlushCause, judgePage, type Position, readFrom } from "./cursor.ts";
 import type { SyncAnswer, SyncRequest } from "./read-changes.ts";
+import { type StartTimer, startTimer } from "./timer.ts";
 
 /** Two reads started by notifications lie at least this far apart: a flood of them costs 500 reads a second at most. */
 const MIN_GAP_MS = 2;
@@ -21,6 +22,8 @@ export type FollowOptions = {
   ttlMs: number;
   now: () => Moment;
   random: () => number;
+  /** For the pauses between reads; the process's own timers unless it is given. */
+  after?: StartTimer;
   newInstanceId: () => string;
   /** Enters this process into the registry under an id, committed on return. May be called again with the same id. */
   register: (id: string) => Promise<void>;
@@ -40,7 +43,7 @@ export type Follower = ReturnType<typeof createFollower>;
 
 /** Starts following at once, in the background, until `stop`. */
 export function createFollower(options: FollowOptions) {
-  const { ttlMs, now, random } = options;
+  const { ttlMs, now, random, after = startTimer } = options;
   const counts = { syncs: 0, failures: 0, renewals: 0, applied: 0 };
   const flushes: Partial<Record<RestartCause, number>> = {};
   let instance = options.newInstanceId();
@@ -148,11 +151,11 @@ export function createFollower(options: FollowOptions) {
     if (stopped) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
-        clearTimeout(timer);
+        cancel();
         rouse = () => {};
         resolve();
       };
-      const timer = setTimeout(done, ms);
+      const cancel = after(ms, done);
       rouse = () => {
         if (stopped || early()) done();
       };
