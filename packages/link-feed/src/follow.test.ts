@@ -12,6 +12,7 @@ function createWorld(over: Partial<FollowOptions> = {}) {
   const requests: SyncRequest[] = [];
   const waiting = new Set<{ pattern: RegExp; resolve: () => void }>();
   let mono = 0;
+  let asleepMs = 0;
   let epoch = "e1";
   let registered = true;
   let ids = 0;
@@ -39,7 +40,7 @@ function createWorld(over: Partial<FollowOptions> = {}) {
   const options: FollowOptions = {
     pollIntervalMs: 0,
     ttlMs: 400_000,
-    now: () => ({ mono, wall: mono }),
+    now: () => ({ mono, wall: mono + asleepMs }),
     random: () => 0,
     newInstanceId: () => `i${++ids}`,
     register: async (id) => {
@@ -63,6 +64,9 @@ function createWorld(over: Partial<FollowOptions> = {}) {
     next: (pattern: RegExp) => new Promise<void>((resolve) => waiting.add({ pattern, resolve })),
     advance: (ms: number) => {
       mono += ms;
+    },
+    sleep: (ms: number) => {
+      asleepMs += ms;
     },
     failover: () => {
       epoch = "e2";
@@ -137,6 +141,15 @@ describe("a follower", () => {
     running.wake();
     await synced;
     expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual(["renewed 1", "renewed 1"]);
+  });
+
+  test("renews at once in a machine that slept, whose clock that never steps stood still", async () => {
+    const { world, running, since } = await startSettled();
+    world.sleep(100_000);
+    const renewed = world.next(/^renewed/);
+    running.wake();
+    await renewed;
+    expect(since()).toEqual(["renewed 1"]);
   });
 
   test("forgets everything and starts at the head after a failover", async () => {

@@ -49,7 +49,7 @@ export function createFollower(options: FollowOptions) {
   let instance = options.newInstanceId();
   let registered = false;
   let position: Position | null = null;
-  let acknowledged: { seq: number; atMono: number } | null = null;
+  let acknowledged: { seq: number; at: Moment } | null = null;
   let head = 0;
   let failing = false;
   let stopped = false;
@@ -60,13 +60,13 @@ export function createFollower(options: FollowOptions) {
 
   /** Registers where needed, reads until nothing is left, and acknowledges what was applied. */
   async function catchUp(): Promise<void> {
-    for (let complete = false; !complete || renewalDue(now().mono); ) {
+    for (let complete = false; !complete || renewalDue(now()); ) {
       if (stopped) return;
       if (!registered) await options.register(instance);
       registered = true;
       const sentAt = now();
       readAtMono = sentAt.mono;
-      const renewal = position && renewalDue(sentAt.mono) ? { appliedSeq: appliedSeq(), epoch: position.epoch } : null;
+      const renewal = position && renewalDue(sentAt) ? { appliedSeq: appliedSeq(), epoch: position.epoch } : null;
       const answer = await options.sync({ instance, from: readFrom(position), renewal });
       counts.syncs += 1;
       complete = accept(answer, sentAt, renewal);
@@ -89,7 +89,7 @@ export function createFollower(options: FollowOptions) {
     head = answer.page.head;
     counts.applied += verdict.fresh.length;
     if (renewal) {
-      acknowledged = { seq: renewal.appliedSeq, atMono: sentAt.mono };
+      acknowledged = { seq: renewal.appliedSeq, at: sentAt };
       counts.renewals += 1;
     }
     if (verdict.complete) options.onSynced(sentAt);
@@ -112,9 +112,12 @@ export function createFollower(options: FollowOptions) {
     return position?.last?.seq ?? 0;
   }
 
-  function renewalDue(mono: number): boolean {
+  /** Both clocks are asked, as for the memory: in a machine that slept, the one that never steps stood still. */
+  function renewalDue({ mono, wall }: Moment): boolean {
     if (position === null) return false;
-    return acknowledged === null || acknowledged.seq < appliedSeq() || mono - acknowledged.atMono >= ttlMs / 4;
+    if (acknowledged === null || acknowledged.seq < appliedSeq()) return true;
+    const { at } = acknowledged;
+    return Math.max(mono - at.mono, wall - at.wall) >= ttlMs / 4;
   }
 
   async function run(): Promise<void> {
