@@ -1,0 +1,71 @@
+// Many schedules in one process. Promises of the product go on between two turns of the event loop, which costs as much
+// for a hundred schedules as for one.
+import type { Twin } from "./twins.ts";
+import { createSchedule, type Schedule } from "./world.ts";
+
+/** Enough that a turn of the event loop costs little for each of them, few enough to stay in a processor's cache. */
+const AT_ONCE = 64;
+
+export type Found = { seed: number; violations: readonly string[] };
+export type Run = {
+  schedules: number;
+  steps: number;
+  found: readonly Found[];
+  /** What happened how often, so that one can see that it did. */
+  tally: ReadonlyMap<string, number>;
+};
+
+export type RunOptions = {
+  from: number;
+  count: number;
+  twin: Twin;
+  /** Ends the run when so many seeds have failed; those under way are judged, too. */
+  enough?: number;
+  /** Told now and then. */
+  onProgress?: (schedules: number) => void;
+};
+
+const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
+
+/** Runs the schedules of `count` seeds, from the seed `from` on. */
+export async function runSchedules({ from, count, twin, enough = 1, onProgress }: RunOptions): Promise<Run> {
+  const found: Found[] = [];
+  const tally = new Map<string, number>();
+  let [begun, ended, steps] = [0, 0, 0];
+  let underWay: Schedule[] = [];
+
+  function finish({ seed, judge, steps: stepsOf }: Schedule): void {
+    ended += 1;
+    steps += stepsOf();
+    if (judge.violations().length > 0) found.push({ seed, violations: judge.violations() });
+    if (ended % 1000 === 0) onProgress?.(ended);
+  }
+
+  do {
+    while (underWay.length < AT_ONCE && begun < count && found.length < enough) {
+      underWay.push(createSchedule(from + begun, { twin, tally }));
+      begun += 1;
+    }
+    await nextTurn();
+    const before = underWay;
+    underWay = [];
+    for (const schedule of before) {
+      if (schedule.turn()) underWay.push(schedule);
+      else finish(schedule);
+    }
+  } while (underWay.length > 0 || (begun < count && found.length < enough));
+  found.sort((a, b) => a.seed - b.seed);
+  return { schedules: ended, steps, found, tally };
+}
+
+/** Runs the schedule of one seed, and returns its history to the letter. */
+export async function tellSchedule(
+  seed: number,
+  twin: Twin,
+): Promise<{ history: readonly string[]; violations: readonly string[] }> {
+  const history: string[] = [];
+  const schedule = createSchedule(seed, { twin, tally: new Map(), history });
+  do await nextTurn();
+  while (schedule.turn());
+  return { history, violations: schedule.judge.violations() };
+}
