@@ -3,7 +3,7 @@
 import type { Change, FollowOptions, SyncAnswer } from "@linkfence/link-feed";
 import type { LinkLookup } from "../../services/redirect/src/cache/link-lookup.ts";
 import type { Loader } from "../../services/redirect/src/cache/loader.ts";
-import type { Entry, Moment } from "../../services/redirect/src/domain/entry.ts";
+import { type Entry, type Moment, NEVER } from "../../services/redirect/src/domain/entry.ts";
 import { fenceMs, silenceMs } from "../../services/write/src/domain/fence.ts";
 import type { Sight } from "../../services/write/src/domain/registry.ts";
 import type { RegistryStore } from "../../services/write/src/store/registry.ts";
@@ -29,13 +29,14 @@ export type Twin = {
 /** The product as it is. */
 export const PRODUCT: Twin = { name: "product", change: "nothing is taken out" };
 
-const NEVER: Moment = { mono: Number.POSITIVE_INFINITY, wall: Number.POSITIVE_INFINITY };
+/** Later than any other moment. */
+const FOREVER: Moment = { mono: Number.POSITIVE_INFINITY, wall: Number.POSITIVE_INFINITY };
 
 /** A flag that each read of the log raises, and a timer takes down. */
 function fenceByTimer(real: LinkLookup, { process, ttlMs }: { process: Process; ttlMs: number }): LinkLookup {
   let up = false;
   let cancel = () => {};
-  let syncedAt: Moment = NEVER;
+  let syncedAt = FOREVER;
   return {
     ...real,
     // As of the last read of the log everything is young.
@@ -55,13 +56,19 @@ function fenceByTimer(real: LinkLookup, { process, ttlMs }: { process: Process; 
 /** A new loader for each change: nobody joins what the old one has under way, and nothing marks that. */
 function forgetMarks(create: () => Loader): Loader {
   let current = create();
+  let syncedAt = NEVER;
   const detachAll = () => {
     current = create();
+    current.synced(syncedAt);
   };
   return {
     load: (code) => current.load(code),
     detach: detachAll,
     detachAll,
+    synced(moment) {
+      syncedAt = moment;
+      current.synced(moment);
+    },
     distrustUnknown: () => current.distrustUnknown(),
     stats: () => current.stats(),
   };
