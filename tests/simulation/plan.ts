@@ -32,6 +32,7 @@ const THEMES: readonly (readonly Fault[])[] = [
   ["crash", "cut-feed", "slow-feed"],
   ["trim", "cut-feed", "stop-redirect"],
   ["step-wall", "stop-write", "restart-write", "cut-write"],
+  ["step-wall", "step-wall", "cut-feed", "stop-redirect"],
   ["slow-write", "slow-feed", "cut-feed", "start-redirect"],
 ];
 /** Where the machine may sleep its wall clock is right: a process can tell that time has passed by one of the two. */
@@ -39,26 +40,31 @@ const SLEEP_THEME: readonly Fault[] = ["sleep-redirect", "cut-feed"];
 
 export type Plan = ReturnType<typeof drawPlan>;
 
+/** In fair weather the bounds are met to a part in some thousands. */
+const FAIR = { slow: 0, slowMs: 0, loss: 0 };
+
 export function drawPlan(dice: Dice) {
   const isTight = dice.chance(0.08);
   // Short ones, beside which the allowance for reading a clock is long, and long ones, beside which it is nothing.
   const ttlMs = isTight ? 600_000 : dice.pick([600, 3000, 20_000]);
-  const theme = dice.chance(0.1) ? SLEEP_THEME : dice.pick(THEMES);
-  const weather: Weather = {
-    meanMs: ttlMs * dice.pick([0.0005, 0.005]),
+  const theme = isTight ? [] : dice.chance(0.1) ? SLEEP_THEME : dice.pick(THEMES);
+  const meanMs = ttlMs * (isTight ? 0.000_01 : dice.pick([0.0005, 0.005]));
+  const foul: Weather = {
+    meanMs,
     slow: dice.pick([0, 0.02, 0.1]),
     slowMs: ttlMs * dice.between(0.2, 1.4),
     loss: dice.pick([0, 0, 0.05]),
   };
   const anchor = dice.between(0.3, 1.3);
-  const revocations = drawRevocations(dice, ttlMs, anchor);
+  const weather = isTight ? { ...FAIR, meanMs } : foul;
+  const revocations = isTight ? [] : drawRevocations(dice, ttlMs, anchor);
   const faults = theme.length === 0 ? 0 : dice.whole(1, 4);
   return {
     ttlMs,
     /** True ms after which nothing is looked at any more. */
     endsAt: ttlMs * (anchor + 2.4),
     codes: ["aaa", "bbb", "ccc"].slice(0, dice.whole(1, 3)),
-    redirects: Array.from({ length: dice.pick([1, 1, 2, 3]) }, () => ttlMs * dice.pick([1, 1, 1, 0.5])),
+    redirects: Array.from({ length: dice.pick([1, 1, 2, 3]) }, () => ttlMs * (isTight ? 1 : dice.pick([1, 1, 1, 0.5]))),
     writes: dice.pick([1, 1, 2]),
     /** Three rows are the fewest with which a reader gets on by two. */
     pageLimit: dice.pick([3, 2000]),
@@ -71,7 +77,7 @@ export function drawPlan(dice: Dice) {
     weather,
     requests: Array.from({ length: dice.whole(12, 30) }, () => ttlMs * dice.between(0, anchor + 2.2)),
     faults: Array.from({ length: faults }, () => ({
-      at: ttlMs * (anchor + dice.between(-0.3, 0.8)),
+      at: ttlMs * (anchor + (dice.chance(0.4) ? dice.between(-0.1, 0.05) : dice.between(-0.3, 0.8))),
       fault: dice.pick(theme),
     })),
     revocations,

@@ -4,7 +4,7 @@ import type { Twin } from "./twins.ts";
 import { createSchedule, type Schedule } from "./world.ts";
 
 /** Enough that a turn of the event loop costs little for each of them, few enough to stay in a processor's cache. */
-const AT_ONCE = 64;
+const AT_ONCE = 4;
 
 export type Found = { seed: number; violations: readonly string[] };
 export type Run = {

@@ -157,7 +157,8 @@ export function createSchedule(seed: number, { twin, tally, history }: ScheduleO
     },
     "cut-write": () => openWrite()?.line.cut(aWhile()),
     "slow-write": () => openWrite()?.line.slow(aWhile()),
-    "step-wall": () => dice.pick([...redirects, ...writes]).process.stepWall(plan.ttlMs * dice.between(-4, 4)),
+    "step-wall": () =>
+      dice.pick(dice.chance(0.3) ? redirects : writes).process.stepWall(plan.ttlMs * dice.between(-4, 4)),
     trim: () => database.trim(dice.whole(1, 2)),
     crash: () => database.crash(plan.ttlMs * dice.between(0, 0.1)),
     "fail-over": () => database.failOver(dice.pick([0, 1, 2, 4, 20]), plan.ttlMs * dice.between(0, 0.4)),
@@ -166,8 +167,10 @@ export function createSchedule(seed: number, { twin, tally, history }: ScheduleO
   for (let count = 0; count < plan.writes; count += 1) addWrite();
   for (let count = 0; count < plan.redirects.length; count += 1) addRedirect();
   if (plan.tightAt !== null) meetYoungMemories(plan.tightAt);
+  // A request for an entry that grows old has it read anew.
   for (const at of plan.requests)
-    if (at > (plan.tightAt ?? 0)) kernel.at(at, () => openRedirect()?.request(dice.pick(plan.codes)));
+    if (plan.tightAt === null || at > plan.tightAt + plan.ttlMs * 1.1)
+      kernel.at(at, () => openRedirect()?.request(dice.pick(plan.codes)));
   for (const at of plan.revocations) {
     kernel.at(at, () => openWrite()?.revoke(dice.chance(0.2) ? plan.codes : [dice.pick(plan.codes)]));
     if (dice.chance(plan.trims)) kernel.at(at + dice.delay(plan.ttlMs / 20), () => database.trim(1));
