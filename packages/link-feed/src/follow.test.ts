@@ -85,7 +85,7 @@ afterEach(() => follower?.stop());
 
 async function startSettled(over: Partial<FollowOptions> = {}) {
   const world = createWorld(over);
-  const renewed = world.next(/^renewed/);
+  const renewed = world.next(/^renewed 1$/);
   follower = createFollower(world.options);
   await renewed;
   await world.next(/^synced/);
@@ -96,8 +96,19 @@ async function startSettled(over: Partial<FollowOptions> = {}) {
 describe("a follower", () => {
   test("registers, then reads, flushes and is synced, and only then acknowledges", async () => {
     const { world } = await startSettled();
-    expect(world.events).toEqual(["registered i1", "flushed started", "synced 0", "renewed 1", "synced 0"]);
-    expect(world.requests[0]).toEqual({ instance: "i1", from: null, renewal: null });
+    expect(world.events).toEqual([
+      "registered i1",
+      "renewed 0",
+      "flushed started",
+      "synced 0",
+      "renewed 1",
+      "synced 0",
+    ]);
+  });
+
+  test("renews its row with the first read, from which its memory is young: no row is judged by an older moment", async () => {
+    const { world } = await startSettled();
+    expect(world.requests[0]).toEqual({ instance: "i1", from: null, renewal: { appliedSeq: 0, epoch: "" } });
   });
 
   test("applies what a notification announces, and acknowledges it at once", async () => {
@@ -135,12 +146,31 @@ describe("a follower", () => {
     let synced = world.next(/^synced/);
     running.wake();
     await synced;
-    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual(["renewed 1"]);
+    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual(["renewed 0", "renewed 1"]);
     world.advance(100_000);
     synced = world.next(/^renewed/);
     running.wake();
     await synced;
-    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual(["renewed 1", "renewed 1"]);
+    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual([
+      "renewed 0",
+      "renewed 1",
+      "renewed 1",
+    ]);
+  });
+
+  test("renews on time though it acknowledged meanwhile: what the server's disk had not yet may be lost", async () => {
+    const { world, running, since } = await startSettled();
+    world.advance(99_000);
+    world.log.push(change(2));
+    let synced = world.next(/^renewed 2$/);
+    running.wake();
+    await synced;
+    await world.next(/^synced/);
+    world.advance(1000);
+    synced = world.next(/^synced/);
+    running.wake();
+    await synced;
+    expect(since().filter((event) => event.startsWith("renewed"))).toEqual(["renewed 2", "renewed 2"]);
   });
 
   test("renews at once in a machine that slept, whose clock that never steps stood still", async () => {
@@ -159,17 +189,24 @@ describe("a follower", () => {
     const acknowledged = world.next(/^renewed 2$/);
     running.wake();
     await acknowledged;
-    expect(since()).toEqual(["flushed epoch-changed", "flushed started", "synced 0", "renewed 2"]);
+    expect(since()).toEqual(["flushed epoch-changed", "renewed 0", "flushed started", "synced 0", "renewed 2"]);
     expect(running.flushes()).toEqual({ started: 2, "epoch-changed": 1 });
   });
 
   test("comes back under a new id when its row is gone, having forgotten everything", async () => {
     const { world, running, since } = await startSettled();
     world.forget();
-    const acknowledged = world.next(/^renewed/);
+    const acknowledged = world.next(/^renewed 1$/);
     running.wake();
     await acknowledged;
-    expect(since()).toEqual(["flushed registration-lost", "registered i2", "flushed started", "synced 0", "renewed 1"]);
+    expect(since()).toEqual([
+      "flushed registration-lost",
+      "registered i2",
+      "renewed 0",
+      "flushed started",
+      "synced 0",
+      "renewed 1",
+    ]);
     expect(world.requests.at(-1)?.instance).toBe("i2");
   });
 

@@ -49,7 +49,8 @@ export function createFollower(options: FollowOptions) {
   let instance = options.newInstanceId();
   let registered = false;
   let position: Position | null = null;
-  let acknowledged: { seq: number; at: Moment } | null = null;
+  let acknowledgedSeq = 0;
+  let renewedAt: Moment | null = null;
   let head = 0;
   let failing = false;
   let stopped = false;
@@ -66,7 +67,7 @@ export function createFollower(options: FollowOptions) {
       registered = true;
       const sentAt = now();
       readAtMono = sentAt.mono;
-      const renewal = position && renewalDue(sentAt) ? { appliedSeq: appliedSeq(), epoch: position.epoch } : null;
+      const renewal = renewalDue(sentAt) ? { appliedSeq: appliedSeq(), epoch: position?.epoch ?? "" } : null;
       const answer = await options.sync({ instance, from: readFrom(position), renewal });
       counts.syncs += 1;
       complete = accept(answer, sentAt, renewal);
@@ -88,18 +89,26 @@ export function createFollower(options: FollowOptions) {
     position = verdict.position;
     head = answer.page.head;
     counts.applied += verdict.fresh.length;
-    if (renewal) {
-      acknowledged = { seq: renewal.appliedSeq, at: sentAt };
-      counts.renewals += 1;
-    }
+    if (renewal) renewed(renewal.appliedSeq, sentAt);
     if (verdict.complete) options.onSynced(sentAt);
     return verdict.complete;
+  }
+
+  /**
+   * A row is judged by how long its count stood still, and memory is good for a TTL from a read. So reads go on without a
+   * renewal for a quarter of the TTL at the most, and one that begins anew is one itself. An acknowledgement does not wait
+   * for the server's disk, and its count may be lost with it: nothing is built on that.
+   */
+  function renewed(seq: number, sentAt: Moment): void {
+    if (seq <= acknowledgedSeq) renewedAt = sentAt;
+    acknowledgedSeq = seq;
+    counts.renewals += 1;
   }
 
   function restart(cause: RestartCause): false {
     flush(cause);
     position = null;
-    acknowledged = null;
+    renewedAt = null;
     return false;
   }
 
@@ -114,10 +123,8 @@ export function createFollower(options: FollowOptions) {
 
   /** Both clocks are asked, as for the memory: in a machine that slept, the one that never steps stood still. */
   function renewalDue({ mono, wall }: Moment): boolean {
-    if (position === null) return false;
-    if (acknowledged === null || acknowledged.seq < appliedSeq()) return true;
-    const { at } = acknowledged;
-    return Math.max(mono - at.mono, wall - at.wall) >= ttlMs / 4;
+    if (renewedAt === null || acknowledgedSeq < appliedSeq()) return true;
+    return Math.max(mono - renewedAt.mono, wall - renewedAt.wall) >= ttlMs / 4;
   }
 
   async function run(): Promise<void> {
