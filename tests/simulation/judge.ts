@@ -4,6 +4,8 @@
 // - what was lost when a standby took over is not confirmed after that was seen;
 // - whoever waits is told as soon as a look at the registry shows that time alone suffices.
 
+const NEVER = Number.POSITIVE_INFINITY;
+
 /** One revocation of one code. */
 export type Revocation = {
   readonly code: string;
@@ -31,7 +33,7 @@ export function createJudge(now: () => number) {
 
   return {
     committed(code: string, seq: number): Revocation {
-      const revocation: Revocation = { code, seq, committedAt: now(), confirmedAt: Infinity, lostAt: Infinity };
+      const revocation: Revocation = { code, seq, committedAt: now(), confirmedAt: NEVER, lostAt: NEVER };
       standing.set(code, revocation);
       return revocation;
     },
@@ -42,7 +44,7 @@ export function createJudge(now: () => number) {
     standing: (code: string): Revocation | null => standing.get(code) ?? null,
     /** @param shownAt true ms of the last sight of the registry that the process has */
     confirmed(revocation: Revocation, by: string | null, shownAt: number): void {
-      if (revocation.lostAt < Infinity) {
+      if (revocation.lostAt < NEVER) {
         if (shownAt >= revocation.lostAt)
           violations.push(
             `${revocation.code} (${revocation.seq}) was confirmed by ${by} though a sight showed another history`,
@@ -64,7 +66,7 @@ export function createJudge(now: () => number) {
       return asked;
     },
     answered({ code, instance, startedAt, due, because }: Asked, status: number): void {
-      if (status !== 302 || due === null || due.lostAt < Infinity) return;
+      if (status !== 302 || due === null || due.lostAt < NEVER) return;
       violations.push(`${instance} answered a request for ${code} of ${startedAt} with the old target: ${because}`);
     },
     late(what: string): void {

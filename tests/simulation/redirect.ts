@@ -18,6 +18,8 @@ const SMALL_CACHE = { maxEntries: 8, maxBytes: 1_000_000, maxUnknown: 1, maxVers
 const DRAIN_TTLS = 0.5;
 /** HEAD, so that no click is made; no part of an answer depends on what else a request says. */
 const REQUEST = { method: "HEAD", headers: {} } as IncomingMessage;
+/** Texts that are there already: a new one for each answer would be dear. */
+const ANSWERS: Record<number, string> = { 302: "answer 302", 410: "answer 410", 503: "answer 503" };
 
 export type Redirect = ReturnType<typeof startRedirect>;
 
@@ -70,7 +72,7 @@ export function startRedirect(world: World, name: string, ttlMs: number) {
       destroyed: false,
       writeHead(status: number) {
         world.tell?.(`${name} answers a request for ${asked.code} of ${asked.startedAt} with ${status}`);
-        world.count(`answer ${status}`);
+        world.count(ANSWERS[status] ?? "another answer");
         open -= 1;
         judge.answered(asked, status);
       },

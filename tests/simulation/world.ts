@@ -158,7 +158,9 @@ export function createSchedule(seed: number, { twin, tally, history }: ScheduleO
     "cut-write": () => openWrite()?.line.cut(aWhile()),
     "slow-write": () => openWrite()?.line.slow(aWhile()),
     "step-wall": () =>
-      dice.pick(dice.chance(0.3) ? redirects : writes).process.stepWall(plan.ttlMs * dice.between(-4, 4)),
+      dice
+        .pick<Redirect | Write>(dice.chance(0.3) ? redirects : writes)
+        .process.stepWall(plan.ttlMs * dice.between(-4, 4)),
     trim: () => database.trim(dice.whole(1, 2)),
     crash: () => database.crash(plan.ttlMs * dice.between(0, 0.1)),
     "fail-over": () => database.failOver(dice.pick([0, 1, 2, 4, 20]), plan.ttlMs * dice.between(0, 0.4)),
