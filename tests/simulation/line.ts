@@ -27,8 +27,6 @@ export type LineOptions = {
   deadlineMs: number;
 };
 
-export type Line = ReturnType<typeof createLine>;
-
 /** A statement that was sent; nothing of it matters any more once it is not open. */
 type Sent<T> = {
   open: boolean;

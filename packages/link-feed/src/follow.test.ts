@@ -1,97 +1,7 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { Change } from "./cursor.ts";
-import { createFollower, type Follower, type FollowOptions } from "./follow.ts";
-import type { SyncAnswer, SyncRequest } from "./read-changes.ts";
+import { change, createWorld, start, startSettled, stopAll } from "./follow.fixture.ts";
 
-const change = (seq: number): Change => ({ seq, code: `c${seq}`, version: 2 });
-
-/** A log in memory, and a record of everything the follower did, in order. */
-function createWorld(over: Partial<FollowOptions> = {}) {
-  const log: Change[] = [change(1)];
-  const events: string[] = [];
-  const requests: SyncRequest[] = [];
-  const waiting = new Set<{ pattern: RegExp; resolve: () => void }>();
-  let mono = 0;
-  let asleepMs = 0;
-  let epoch = "e1";
-  let registered = true;
-  let ids = 0;
-  let before = async () => {};
-
-  function record(event: string): void {
-    events.push(event);
-    for (const wait of waiting) {
-      if (!wait.pattern.test(event)) continue;
-      waiting.delete(wait);
-      wait.resolve();
-    }
-  }
-
-  async function sync(request: SyncRequest): Promise<SyncAnswer> {
-    requests.push(request);
-    const from = request.from ?? log.at(-1)?.seq ?? 0;
-    const changes = log.filter(({ seq }) => seq >= from).slice(0, 3);
-    const answer = { registered, page: { epoch, head: log.at(-1)?.seq ?? 0, changes, limit: 3 } };
-    await before();
-    if (request.renewal) record(`renewed ${request.renewal.appliedSeq}`);
-    return answer;
-  }
-
-  const options: FollowOptions = {
-    pollIntervalMs: 0,
-    ttlMs: 400_000,
-    now: () => ({ mono, wall: mono + asleepMs }),
-    random: () => 0,
-    newInstanceId: () => `i${++ids}`,
-    register: async (id) => {
-      registered = true;
-      record(`registered ${id}`);
-    },
-    sync,
-    apply: (changes) => changes.length > 0 && record(`applied ${changes.map(({ seq }) => seq).join(",")}`),
-    flush: (cause) => record(`flushed ${cause}`),
-    onSynced: (moment) => record(`synced ${moment.mono}`),
-    onTrouble: (error) => record(`trouble ${(error as Error).message}`),
-    onRecovered: () => record("recovered"),
-    ...over,
-  };
-  return {
-    log,
-    events,
-    requests,
-    options,
-    /** Resolves with the next event that matches; past ones do not count. */
-    next: (pattern: RegExp) => new Promise<void>((resolve) => waiting.add({ pattern, resolve })),
-    advance: (ms: number) => {
-      mono += ms;
-    },
-    sleep: (ms: number) => {
-      asleepMs += ms;
-    },
-    failover: () => {
-      epoch = "e2";
-    },
-    forget: () => {
-      registered = false;
-    },
-    beforeAnswer: (act: () => Promise<void>) => {
-      before = act;
-    },
-  };
-}
-
-let follower: Follower | undefined;
-afterEach(() => follower?.stop());
-
-async function startSettled(over: Partial<FollowOptions> = {}) {
-  const world = createWorld(over);
-  const renewed = world.next(/^renewed 1$/);
-  follower = createFollower(world.options);
-  await renewed;
-  await world.next(/^synced/);
-  const begun = world.events.length;
-  return { world, running: follower, since: () => world.events.slice(begun) };
-}
+afterEach(stopAll);
 
 describe("a follower", () => {
   test("registers, then reads, flushes and is synced, and only then acknowledges", async () => {
@@ -104,11 +14,6 @@ describe("a follower", () => {
       "renewed 1",
       "synced 0",
     ]);
-  });
-
-  test("renews its row with the first read, from which its memory is young: no row is judged by an older moment", async () => {
-    const { world } = await startSettled();
-    expect(world.requests[0]).toEqual({ instance: "i1", from: null, renewal: { appliedSeq: 0, epoch: "" } });
   });
 
   test("applies what a notification announces, and acknowledges it at once", async () => {
@@ -139,47 +44,6 @@ describe("a follower", () => {
     running.wake();
     await synced;
     expect(world.events.at(-1)).toBe("synced 0");
-  });
-
-  test("renews when a quarter of the TTL has passed, and not at every read", async () => {
-    const { world, running } = await startSettled();
-    let synced = world.next(/^synced/);
-    running.wake();
-    await synced;
-    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual(["renewed 0", "renewed 1"]);
-    world.advance(100_000);
-    synced = world.next(/^renewed/);
-    running.wake();
-    await synced;
-    expect(world.events.filter((event) => event.startsWith("renewed"))).toEqual([
-      "renewed 0",
-      "renewed 1",
-      "renewed 1",
-    ]);
-  });
-
-  test("renews on time though it acknowledged meanwhile: what the server's disk had not yet may be lost", async () => {
-    const { world, running, since } = await startSettled();
-    world.advance(99_000);
-    world.log.push(change(2));
-    let synced = world.next(/^renewed 2$/);
-    running.wake();
-    await synced;
-    await world.next(/^synced/);
-    world.advance(1000);
-    synced = world.next(/^synced/);
-    running.wake();
-    await synced;
-    expect(since().filter((event) => event.startsWith("renewed"))).toEqual(["renewed 2", "renewed 2"]);
-  });
-
-  test("renews at once in a machine that slept, whose clock that never steps stood still", async () => {
-    const { world, running, since } = await startSettled();
-    world.sleep(100_000);
-    const renewed = world.next(/^renewed/);
-    running.wake();
-    await renewed;
-    expect(since()).toEqual(["renewed 1"]);
   });
 
   test("forgets everything and starts at the head after a failover", async () => {
@@ -221,7 +85,7 @@ describe("a follower", () => {
       },
     });
     const settled = world.next(/^renewed/);
-    follower = createFollower(world.options);
+    start(world.options);
     await settled;
     expect(ids).toEqual(["i1", "i1"]);
   });
