@@ -61,13 +61,13 @@ export function createFollower(options: FollowOptions) {
 
   /** Registers where needed, reads until nothing is left, and acknowledges what was applied. */
   async function catchUp(): Promise<void> {
-    for (let complete = false; !complete || renewalDue(now()); ) {
+    for (let complete = false; !complete || renewalAt(now()) !== null; ) {
       if (stopped) return;
       if (!registered) await options.register(instance);
       registered = true;
       const sentAt = now();
       readAtMono = sentAt.mono;
-      const renewal = renewalDue(sentAt) ? { appliedSeq: appliedSeq(), epoch: position?.epoch ?? "" } : null;
+      const renewal = renewalAt(sentAt);
       const answer = await options.sync({ instance, from: readFrom(position), renewal });
       counts.syncs += 1;
       complete = accept(answer, sentAt, renewal);
@@ -121,10 +121,16 @@ export function createFollower(options: FollowOptions) {
     return position?.last?.seq ?? 0;
   }
 
+  /** What a read that is sent now says of this process. One that is due acknowledges nothing new, so that it lasts. */
+  function renewalAt(moment: Moment): SyncRequest["renewal"] {
+    const epoch = position?.epoch ?? "";
+    if (isRenewalDue(moment)) return { appliedSeq: Math.min(acknowledgedSeq, appliedSeq()), epoch };
+    return acknowledgedSeq < appliedSeq() ? { appliedSeq: appliedSeq(), epoch } : null;
+  }
+
   /** Both clocks are asked, as for the memory: in a machine that slept, the one that never steps stood still. */
-  function renewalDue({ mono, wall }: Moment): boolean {
-    if (renewedAt === null || acknowledgedSeq < appliedSeq()) return true;
-    return Math.max(mono - renewedAt.mono, wall - renewedAt.wall) >= ttlMs / 4;
+  function isRenewalDue({ mono, wall }: Moment): boolean {
+    return renewedAt === null || Math.max(mono - renewedAt.mono, wall - renewedAt.wall) >= ttlMs / 4;
   }
 
   async function run(): Promise<void> {

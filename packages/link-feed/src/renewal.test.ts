@@ -41,6 +41,17 @@ describe("a follower", () => {
     expect(since().filter((event) => event.startsWith("renewed"))).toEqual(["renewed 2", "renewed 2"]);
   });
 
+  test("renews on time though there is something to acknowledge, which comes right after it", async () => {
+    const { world, running, since } = await startSettled();
+    world.advance(99_999);
+    world.log.push(change(2));
+    world.beforeAnswer(async () => world.advance(1));
+    const acknowledged = world.next(/^renewed 2$/);
+    running.wake();
+    await acknowledged;
+    expect(since().filter((event) => event.startsWith("renewed"))).toEqual(["renewed 1", "renewed 2"]);
+  });
+
   test("renews at once in a machine that slept, whose clock that never steps stood still", async () => {
     const { world, running, since } = await startSettled();
     world.sleep(100_000);
