@@ -44,8 +44,8 @@ async function simulate(options: { from: number; count: number; twin: Twin; enou
   const { from, count, twin } = options;
   process.stdout.write(`${count} schedules from seed ${from} on, ${twin.name}: ${twin.change}\n`);
   const begun = performance.now();
-  const onProgress = (ended: number) => {
-    if (ended % PROGRESS_EVERY === 0) process.stderr.write(`${ended} schedules\n`);
+  const onProgress = (ended: number, failed: number) => {
+    if (ended % PROGRESS_EVERY === 0) process.stderr.write(`${ended} schedules, ${failed} failed\n`);
   };
   const { schedules, steps, found, tally } = await runSchedules({ ...options, onProgress });
   const minutes = (performance.now() - begun) / 60_000;

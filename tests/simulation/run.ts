@@ -28,7 +28,7 @@ export type RunOptions = {
   /** Ends the run when so many seeds have failed; those under way are judged, too. */
   enough?: number;
   /** Told after every 200 of them. */
-  onProgress?: (schedules: number) => void;
+  onProgress?: (schedules: number, failed: number) => void;
 };
 
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
@@ -46,7 +46,7 @@ export async function runSchedules({ from, count, twin, enough = 1, onProgress }
     steps += stepsOf();
     if (judge.violations().length > 0) found.push({ seed, violations: judge.violations() });
     if (ended % YIELD_EVERY !== 0) return;
-    onProgress?.(ended);
+    onProgress?.(ended, found.length);
     pausing = true;
   }
 
