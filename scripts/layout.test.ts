@@ -16,8 +16,8 @@ const LEVELS = [
   ["write", "redirect", "click-ingest"],
   ["scripts", "tests"],
 ];
-/** The experiments weaken one part of a service at a time, which takes a composition root of their own. */
-const REACHES_OUT = /^(scripts|tests\/evidence)\//;
+/** Experiments and the simulator weaken one part of a service at a time, which takes composition roots of their own. */
+const REACHES_OUT = /^(scripts|tests\/(evidence|simulation))\//;
 const TEST_ONLY = new Set(["testkit"]);
 
 const TOP = new Set([
@@ -59,7 +59,7 @@ describe("the layout", () => {
     expect([...used, ...usedByTests]).toEqual([]);
   });
 
-  test("no source reaches into another package by a path, but for the scripts, which read settings, and the experiments, which put parts together", () => {
+  test("no source reaches into another package by a path, but for the scripts, which read settings, and experiments and the simulator, which put parts together", () => {
     const crossing = sources.flatMap((file) => {
       const home =
         file.startsWith("services/") || file.startsWith("packages/")

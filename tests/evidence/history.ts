@@ -107,8 +107,9 @@ async function trim(report: Report, server: OwnServer): Promise<void> {
     const last = rest[5] ?? "";
     const windows = await revokeWatched([redirect], last, () => revokeLinks(server.sql, last));
     report.check("from the empty log on, the reader goes on", lastOldMs(windows) <= RECONNECTED_MS, true);
-    // Whoever forgot starts anew, and forgets once more what was read in between.
-    report.check("flushes", await redirect.flushes(), { started: 3, trimmed: 1, "went-back": 1 });
+    // Whoever forgot starts anew, and forgets once more what was read in between. A log that began empty and does not
+    // begin with the first number may have lost what came before.
+    report.check("flushes", await redirect.flushes(), { started: 4, trimmed: 2, "went-back": 1 });
     report.check("the process runs and found nothing wrong with itself", redirect.isUnhurt(), true);
   });
 }

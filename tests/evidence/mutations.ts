@@ -76,8 +76,8 @@ export const mutations: readonly Mutation[] = [
       },
       {
         file: LOOKUP,
-        find: "  let syncedAt: Moment = never;\n",
-        replace: "  let syncedAt: Moment = never;\n  let fenced = true;\n  let fence: NodeJS.Timeout | undefined;\n",
+        find: "  let syncedAt = NEVER;\n",
+        replace: "  let syncedAt = NEVER;\n  let fenced = true;\n  let fence: NodeJS.Timeout | undefined;\n",
       },
     ],
     cases: ["R7", "R7s"],

@@ -36,8 +36,9 @@ describe("a page of the log", () => {
     expect(judgePage(at(change(1)), page([change(1), change(2), change(3)]))).toMatchObject({ complete: false });
   });
 
-  test("into a log that had no row brings all of it", () => {
+  test("into a log that had no row brings all of it, if it goes back to the first number", () => {
     expect(judgePage(at(null), page([change(1), change(2)]))).toMatchObject({ fresh: [change(1), change(2)] });
+    expect(judgePage(at(null), page([change(2)]))).toEqual({ kind: "flush", cause: "trimmed" });
   });
 
   test.each([
@@ -57,13 +58,13 @@ describe("a page of the log", () => {
   });
 });
 
-/** A log with gaps, as sequences leave them. */
+/** A log from its first row on, with gaps, as sequences leave them. */
 const logs = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.constantFrom("aaa", "bbb", "ccc")), { maxLength: 30 })
   .map((steps) => {
     let seq = 0;
-    return steps.map(([gap, code]) => {
-      seq += gap;
+    return steps.map(([gap, code], index) => {
+      seq += index === 0 ? 1 : gap;
       return change(seq, code);
     });
   });

@@ -45,8 +45,11 @@ export function judgePage(position: Position | null, page: Page): Verdict {
   return { kind: "apply", fresh, position: { epoch, last }, complete: changes.length < page.limit };
 }
 
+/** The first number that is ever given out. Logs lose their oldest rows first: where this one is, nothing is missing. */
+const FIRST_SEQ = 1;
+
 function overlapFault(remembered: Change | null, first: Change | undefined): FlushCause | undefined {
-  if (remembered === null) return undefined;
+  if (remembered === null) return first === undefined || first.seq <= FIRST_SEQ ? undefined : "trimmed";
   if (first === undefined) return "went-back";
   if (first.seq !== remembered.seq) return "trimmed";
   if (first.code !== remembered.code || first.version !== remembered.version) return "diverged";

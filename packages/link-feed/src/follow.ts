@@ -5,6 +5,7 @@
 // read may have missed the changes between the two.
 import { type Change, type FlushCause, judgePage, type Position, readFrom } from "./cursor.ts";
 import type { SyncAnswer, SyncRequest } from "./read-changes.ts";
+import { type StartTimer, startTimer } from "./timer.ts";
 
 /** Two reads started by notifications lie at least this far apart: a flood of them costs 500 reads a second at most. */
 const MIN_GAP_MS = 2;
@@ -21,6 +22,8 @@ export type FollowOptions = {
   ttlMs: number;
   now: () => Moment;
   random: () => number;
+  /** For the pauses between reads; the process's own timers unless it is given. */
+  after?: StartTimer;
   newInstanceId: () => string;
   /** Enters this process into the registry under an id, committed on return. May be called again with the same id. */
   register: (id: string) => Promise<void>;
@@ -40,13 +43,14 @@ export type Follower = ReturnType<typeof createFollower>;
 
 /** Starts following at once, in the background, until `stop`. */
 export function createFollower(options: FollowOptions) {
-  const { ttlMs, now, random } = options;
+  const { ttlMs, now, random, after = startTimer } = options;
   const counts = { syncs: 0, failures: 0, renewals: 0, applied: 0 };
   const flushes: Partial<Record<RestartCause, number>> = {};
   let instance = options.newInstanceId();
   let registered = false;
   let position: Position | null = null;
-  let acknowledged: { seq: number; atMono: number } | null = null;
+  let acknowledgedSeq = 0;
+  let renewedAt: Moment | null = null;
   let head = 0;
   let failing = false;
   let stopped = false;
@@ -57,13 +61,13 @@ export function createFollower(options: FollowOptions) {
 
   /** Registers where needed, reads until nothing is left, and acknowledges what was applied. */
   async function catchUp(): Promise<void> {
-    for (let complete = false; !complete || renewalDue(now().mono); ) {
+    for (let complete = false; !complete || renewalAt(now()) !== null; ) {
       if (stopped) return;
       if (!registered) await options.register(instance);
       registered = true;
       const sentAt = now();
       readAtMono = sentAt.mono;
-      const renewal = position && renewalDue(sentAt.mono) ? { appliedSeq: appliedSeq(), epoch: position.epoch } : null;
+      const renewal = renewalAt(sentAt);
       const answer = await options.sync({ instance, from: readFrom(position), renewal });
       counts.syncs += 1;
       complete = accept(answer, sentAt, renewal);
@@ -85,18 +89,26 @@ export function createFollower(options: FollowOptions) {
     position = verdict.position;
     head = answer.page.head;
     counts.applied += verdict.fresh.length;
-    if (renewal) {
-      acknowledged = { seq: renewal.appliedSeq, atMono: sentAt.mono };
-      counts.renewals += 1;
-    }
+    if (renewal) renewed(renewal.appliedSeq, sentAt);
     if (verdict.complete) options.onSynced(sentAt);
     return verdict.complete;
+  }
+
+  /**
+   * A row is judged by how long its count stood still, and memory is good for a TTL from a read. So reads go on without a
+   * renewal for a quarter of the TTL at the most, and one that begins anew is one itself. An acknowledgement does not wait
+   * for the server's disk, and its count may be lost with it: nothing is built on that.
+   */
+  function renewed(seq: number, sentAt: Moment): void {
+    if (seq <= acknowledgedSeq) renewedAt = sentAt;
+    acknowledgedSeq = seq;
+    counts.renewals += 1;
   }
 
   function restart(cause: RestartCause): false {
     flush(cause);
     position = null;
-    acknowledged = null;
+    renewedAt = null;
     return false;
   }
 
@@ -109,9 +121,16 @@ export function createFollower(options: FollowOptions) {
     return position?.last?.seq ?? 0;
   }
 
-  function renewalDue(mono: number): boolean {
-    if (position === null) return false;
-    return acknowledged === null || acknowledged.seq < appliedSeq() || mono - acknowledged.atMono >= ttlMs / 4;
+  /** What a read that is sent now says of this process. One that is due acknowledges nothing new, so that it lasts. */
+  function renewalAt(moment: Moment): SyncRequest["renewal"] {
+    const epoch = position?.epoch ?? "";
+    if (isRenewalDue(moment)) return { appliedSeq: Math.min(acknowledgedSeq, appliedSeq()), epoch };
+    return acknowledgedSeq < appliedSeq() ? { appliedSeq: appliedSeq(), epoch } : null;
+  }
+
+  /** Both clocks are asked, as for the memory: in a machine that slept, the one that never steps stood still. */
+  function isRenewalDue({ mono, wall }: Moment): boolean {
+    return renewedAt === null || Math.max(mono - renewedAt.mono, wall - renewedAt.wall) >= ttlMs / 4;
   }
 
   async function run(): Promise<void> {
@@ -148,11 +167,11 @@ export function createFollower(options: FollowOptions) {
     if (stopped) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
-        clearTimeout(timer);
+        cancel();
         rouse = () => {};
         resolve();
       };
-      const timer = setTimeout(done, ms);
+      const cancel = after(ms, done);
       rouse = () => {
         if (stopped || early()) done();
       };

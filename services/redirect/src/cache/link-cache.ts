@@ -12,8 +12,18 @@ const ENTRY_OVERHEAD_BYTES = 600;
 
 export type LinkCache = ReturnType<typeof createLinkCache>;
 
-/** Creates the cache; both bounds hold at once. */
-export function createLinkCache({ maxEntries, maxBytes }: { maxEntries: number; maxBytes: number }) {
+export type LinkCacheOptions = {
+  /** Bounds of the known links; both hold at once. */
+  maxEntries: number;
+  maxBytes: number;
+  /** Unknown codes, and versions, that are remembered. The room for all of them is taken at once. */
+  maxUnknown?: number;
+  maxVersions?: number;
+};
+
+/** Creates the cache. */
+export function createLinkCache(options: LinkCacheOptions) {
+  const { maxEntries, maxBytes, maxUnknown = UNKNOWN_MAX, maxVersions = VERSIONS_MAX } = options;
   const known = new LRUCache<string, Entry>({
     max: maxEntries,
     maxSize: maxBytes,
@@ -21,9 +31,9 @@ export function createLinkCache({ maxEntries, maxBytes }: { maxEntries: number; 
   });
   // Forgetting them all is a matter of counting on: anyone who can connect to the database can ask for it, as often as
   // they like, and clearing a map of this size takes a part of a millisecond.
-  const unknown = new LRUCache<string, { entry: Entry; era: number }>({ max: UNKNOWN_MAX });
+  const unknown = new LRUCache<string, { entry: Entry; era: number }>({ max: maxUnknown });
   let era = 0;
-  const versions = new LRUCache<string, number>({ max: VERSIONS_MAX });
+  const versions = new LRUCache<string, number>({ max: maxVersions });
 
   return {
     get(code: string): Entry | undefined {

@@ -1,7 +1,7 @@
 // What the handlers ask and what the feed drives. Each function below runs in one synchronous turn, so a request sees
 // either all of a change or nothing of it.
 import type { Change } from "@linkfence/link-feed";
-import type { Entry, Moment } from "../domain/entry.ts";
+import { type Entry, type Moment, NEVER } from "../domain/entry.ts";
 import { isAgeing, isServable, isWithin } from "./freshness.ts";
 import type { LinkCache } from "./link-cache.ts";
 import type { Loader } from "./loader.ts";
@@ -11,9 +11,8 @@ export type LinkLookup = ReturnType<typeof createLinkLookup>;
 export type LookupOptions = { cache: LinkCache; loader: Loader; ttlMs: number };
 
 export function createLinkLookup({ cache, loader, ttlMs }: LookupOptions) {
-  const never: Moment = { mono: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
   const counts = { hits: 0, misses: 0, stale: 0, refreshes: 0 };
-  let syncedAt: Moment = never;
+  let syncedAt = NEVER;
 
   function refresh(entry: Entry): void {
     entry.refreshing = true;
@@ -50,7 +49,7 @@ export function createLinkLookup({ cache, loader, ttlMs }: LookupOptions) {
       }
     },
     flush(): void {
-      syncedAt = never;
+      syncedAt = NEVER;
       cache.clear();
       loader.detachAll();
     },
@@ -61,6 +60,7 @@ export function createLinkLookup({ cache, loader, ttlMs }: LookupOptions) {
     },
     synced(moment: Moment): void {
       syncedAt = moment;
+      loader.synced(moment);
     },
     /** Milliseconds since the last complete sync by the stricter clock; infinite before the first. */
     syncAge: (mono: number, wall: number) => Math.max(mono - syncedAt.mono, wall - syncedAt.wall),

@@ -19,6 +19,7 @@ function createWorld(wrap: (cache: LinkCache) => LinkCache = (cache) => cache) {
     now: () => ({ mono, wall: mono }),
     random: () => 0,
   });
+  loader.synced({ mono, wall: mono });
   /** What applying a change does, in one synchronous turn. */
   const apply = (code: string, version: number) => {
     cache.invalidate(code, version);
@@ -35,6 +36,33 @@ describe("loads", () => {
     reads[0]?.answer(OLD);
     expect(await one).toBe(await two);
     expect(loader.stats()).toMatchObject({ loads: 1, joined: 1, underWay: 0 });
+  });
+
+  test("of one code are not shared where the log was last read a TTL ago: nobody waits for this process any more", async () => {
+    const { reads, loader, advance } = createWorld();
+    advance(500);
+    const early = loader.load("abc");
+    advance(499);
+    const shared = loader.load("abc");
+    expect(reads).toHaveLength(1);
+    advance(1);
+    const late = loader.load("abc");
+    expect(reads).toHaveLength(2);
+    reads[0]?.answer(OLD);
+    reads[1]?.answer(REVOKED);
+    expect([(await early).kind, (await shared).kind, (await late).kind]).toEqual(["active", "active", "revoked"]);
+  });
+
+  test("of one code are not shared where everything was forgotten, until the log is read anew", () => {
+    const { reads, loader } = createWorld();
+    loader.detachAll();
+    for (const asked of [1, 2]) {
+      void loader.load("abc");
+      expect(reads).toHaveLength(asked);
+    }
+    loader.synced({ mono: 0, wall: 0 });
+    void loader.load("abc");
+    expect(reads).toHaveLength(2);
   });
 
   test("that read before a revocation and answer after it are given to the earlier asker, and never kept", async () => {

@@ -1,7 +1,8 @@
-// Reads links on a miss, one read for all who ask for a code at the same time, with the two limits that keep this safe:
+// Reads links on a miss, one read for all who ask for a code at the same time, with the limits that keep this safe:
 // nobody joins a read that began before a change was applied, and such a read is answered to those who asked before
-// the change, but never kept.
-import { type Entry, type LinkRow, type Moment, makeEntry } from "../domain/entry.ts";
+// the change, but never kept. A share in a read that began before the question is an answer from memory: where the log
+// was not read within the TTL nobody waits for this process, so there everybody gets a read of their own.
+import { type Entry, type LinkRow, type Moment, makeEntry, NEVER } from "../domain/entry.ts";
 import { isWithin } from "./freshness.ts";
 import type { LinkCache } from "./link-cache.ts";
 
@@ -36,6 +37,7 @@ export function createLoader(options: LoaderOptions) {
   const counts = { loads: 0, joined: 0, failures: 0, fillsRefused: 0 };
   /** Counts on when a code may have come into being. */
   let era = 0;
+  let syncedAt = NEVER;
 
   function start(code: string): Load {
     const marks = { startedAt: now(), dirty: false, era };
@@ -70,12 +72,17 @@ export function createLoader(options: LoaderOptions) {
     underWay.delete(code);
   }
 
+  function isJoinable(load: Load): boolean {
+    const { mono, wall } = now();
+    const isYoung = (moment: Moment) => isWithin(moment, mono, wall, ttlMs);
+    return load.era === era && isYoung(load.startedAt) && isYoung(syncedAt);
+  }
+
   return {
     /** Asks for a code. The answer was read after every change that is applied at the time of the call. */
     load(code: string): Promise<Entry> {
       const running = underWay.get(code);
-      const { mono, wall } = now();
-      if (running && running.era === era && isWithin(running.startedAt, mono, wall, ttlMs)) {
+      if (running && isJoinable(running)) {
         counts.joined += 1;
         return running.answer;
       }
@@ -83,7 +90,13 @@ export function createLoader(options: LoaderOptions) {
       return start(code).answer;
     },
     detach,
+    /** Everything committed before that moment has been applied. */
+    synced(moment: Moment): void {
+      syncedAt = moment;
+    },
+    /** Nothing is known to be applied any more. */
     detachAll(): void {
+      syncedAt = NEVER;
       for (const code of [...underWay.keys()]) detach(code);
     },
     /** A code may have come into being since the reads under way began. */

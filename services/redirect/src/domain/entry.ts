@@ -1,6 +1,9 @@
 /** Milliseconds of a clock that never steps, and of the wall clock, read together. */
 export type Moment = { mono: number; wall: number };
 
+/** Before any other moment. */
+export const NEVER: Moment = { mono: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
+
 /** What the database said of a code. `remainingMs` is null for a link without expiry. */
 export type LinkRow = {
   target: string | null;

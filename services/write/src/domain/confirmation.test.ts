@@ -71,3 +71,10 @@ test("in another history nothing is confirmed: the revocation may be lost", () =
   const seen = sight([instance({ epoch: "b" })], { epoch: "b" });
   expect(judgeConfirmation(wanted, seen, TTL_MS, 1e9)).toEqual({ kind: "history-changed" });
 });
+
+test("the TTLs of the sight that is judged count, whatever was seen before it", () => {
+  const seen = sight([instance({ appliedSeq: 6 })]);
+  const fencedAt = 100 + fenceMs(TTL_MS);
+  expect(judgeConfirmation(wanted, seen, 0, fencedAt - 1)).toMatchObject({ kind: "waiting", fencedAt });
+  expect(judgeConfirmation(wanted, seen, 0, fencedAt)).toMatchObject({ kind: "confirmed", by: "ttl" });
+});

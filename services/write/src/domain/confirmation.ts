@@ -36,7 +36,7 @@ export type Verdict =
 /**
  * Judges a revocation by a sight of the registry.
  * @param sight the last one, or null; one that was sent before the commit says nothing
- * @param longestTtlMs the greatest TTL of all rows that were seen since the commit, this sight's among them
+ * @param longestTtlMs the greatest TTL of the rows that earlier sights since the commit showed; 0 where there were none
  */
 export function judgeConfirmation(wanted: Wanted, sight: Sight | null, longestTtlMs: number, now: number): Verdict {
   const { seq, committedAt, epoch } = wanted;
@@ -47,7 +47,8 @@ export function judgeConfirmation(wanted: Wanted, sight: Sight | null, longestTt
   const total = seen?.instances.length ?? 0;
   const standing = { instances: { total, acknowledged: total - missing.length }, missing };
   if (seen?.settled && missing.length === 0) return { kind: "confirmed", by: "acknowledged", afterMs, ...standing };
-  const ttlMs = seen?.settled ? longestTtlMs : Math.max(longestTtlMs, wanted.unseenTtlMs);
+  const shownTtlMs = Math.max(longestTtlMs, ...(seen?.instances ?? []).map((instance) => instance.ttlMs));
+  const ttlMs = seen?.settled ? shownTtlMs : Math.max(shownTtlMs, wanted.unseenTtlMs);
   const fencedAt = committedAt + fenceMs(ttlMs);
   // Without a sight since the commit nobody knows how long the longest TTL is.
   if (seen && now >= fencedAt) return { kind: "confirmed", by: "ttl", afterMs, ...standing };

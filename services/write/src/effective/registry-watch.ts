@@ -1,6 +1,7 @@
 // One watch over the registry for the whole process: it keeps the registry, and tells those who wait for a revocation
 // when it is in force everywhere. Acknowledgements wake it; nothing depends on their arrival, since it looks again anyway.
 
+import { type StartTimer, startTimer } from "@linkfence/link-feed";
 import type { Counts } from "../counts.ts";
 import { judgeConfirmation, type Verdict, type Wanted } from "../domain/confirmation.ts";
 import type { Sight } from "../domain/registry.ts";
@@ -11,6 +12,8 @@ export type RegistryWatchOptions = {
   registry: Pick<RegistryStore, "look" | "settle" | "remove">;
   /** ms of a clock that never steps. */
   now: () => number;
+  /** For the pauses and the deadlines; the process's own timers unless it is given. */
+  after?: StartTimer;
   /** Pause between two looks in ms: while somebody waits, and while nobody does. */
   everyMs: { awaited: number; idle: number };
   /** The greatest TTL that an instance may have that no sight shows, in ms. */
@@ -34,7 +37,7 @@ export type RegistryWatch = ReturnType<typeof createRegistryWatch>;
 
 /** Starts watching at once, until `stop`. */
 export function createRegistryWatch(options: RegistryWatchOptions) {
-  const { registry, now, everyMs, unseenTtlMs, counts, onUpkeep, onTrouble } = options;
+  const { registry, now, after = startTimer, everyMs, unseenTtlMs, counts, onUpkeep, onTrouble } = options;
   const waiters = new Set<Waiter>();
   let memory: Memory = NOTHING_SEEN;
   let last: Sight | null = null;
@@ -92,11 +95,11 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
     if (stopped || (woken && !failing)) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
-        clearTimeout(timer);
+        cancel();
         rouse = () => {};
         resolve();
       };
-      const timer = setTimeout(done, waiters.size > 0 ? everyMs.awaited : everyMs.idle);
+      const cancel = after(waiters.size > 0 ? everyMs.awaited : everyMs.idle, done);
       rouse = () => {
         if (stopped || !failing) done();
       };
@@ -121,7 +124,7 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
     confirm(wanted: Omit<Wanted, "unseenTtlMs">, timeoutMs: number, signal?: AbortSignal): Promise<Verdict> {
       return new Promise((resolve) => {
         const settle = (verdict: Verdict) => {
-          clearTimeout(timer);
+          cancel();
           waiters.delete(waiter);
           signal?.removeEventListener("abort", giveUp);
           if (verdict.kind === "confirmed") counts.confirmed[verdict.by] += 1;
@@ -136,7 +139,7 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
           resolve: settle,
         };
         const giveUp = () => settle(waiter.verdict);
-        const timer = setTimeout(giveUp, timeoutMs);
+        const cancel = after(timeoutMs, giveUp);
         signal?.addEventListener("abort", giveUp, { once: true });
         waiters.add(waiter);
         if (stopped) giveUp();
