@@ -18,7 +18,7 @@ export type RevokedCode =
   | { code: string; outcome: "not-found"; version: -1; seq: null };
 
 /** Statements under way at a time, each for whoever came since the last one began; a statement has 1.5 MB at the most. */
-const CREATIONS = { lanes: 8, maxCalls: 64 };
+const CREATIONS = { lanes: 2, maxCalls: 64 };
 
 type GatheredRow = LinkRow & { author: Author };
 
