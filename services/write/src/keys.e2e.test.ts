@@ -69,16 +69,15 @@ describe("a key", () => {
 
   test("that is made, rotated, revoked or refused is counted", async () => {
     const sample = (outcome: string) => readMetric(world.write, `linkfence_keys_total{outcome="${outcome}"}`);
-    const outcomes = ["created", "rotated", "revoked", "already-revoked", "not-found", "replaced"];
+    const outcomes = ["created", "rotated", "revoked", "already-revoked", "replaced"];
     const before = await Promise.all(outcomes.map(sample));
     const { id } = await mint("counted", ["keys"]);
     await rotate(id);
     await rotate(id);
     await revoke(id);
     await revoke(id);
-    await revoke("NoSuchKeyAtA");
     const after = await Promise.all(outcomes.map(sample));
-    expect(after.map((value, i) => value - (before[i] ?? 0))).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(after.map((value, i) => value - (before[i] ?? 0))).toEqual([1, 1, 1, 1, 1]);
   });
 });
 
@@ -107,6 +106,29 @@ describe("by their scopes and owners", () => {
     expect(await revoke(key.id, key.secret)).toEqual({ status: 403, code: "insufficient-scope" });
     const admin = await mint("ann", ["admin"]);
     expect((await make({ name: "n", scopes: ["links:read"] }, admin.secret)).status).toBe(201);
+  });
+
+  test("a key revokes none that may do more than itself, and makes none that outlives it", async () => {
+    const [low, high] = [await mint("modest", ["keys", "links:read"]), await mint("modest", ["keys", "links:revoke"])];
+    expect(await revoke(high.id, low.secret)).toEqual({ status: 403, code: "insufficient-scope" });
+    const { json: ending } = await make(
+      { name: "n", scopes: ["keys", "links:read"], expiresInSeconds: 60 },
+      low.secret,
+    );
+    const byEnding = (more: object) => make({ name: "n", scopes: ["links:read"], ...more }, String(ending.secret));
+    const longer = await byEnding({ expiresInSeconds: 3600 });
+    expect([longer.status, longer.json.code]).toEqual([403, "insufficient-scope"]);
+    expect((await byEnding({})).json).toMatchObject({ expiresAt: ending.expiresAt });
+    expect((await byEnding({ expiresInSeconds: 1 })).status).toBe(201);
+    expect((await revoke(low.id, high.secret)).status).toBe(403);
+    expect((await revoke(low.id, low.secret)).status).toBe(204);
+  });
+
+  test("an Idempotency-Key is refused: a secret cannot be told again", async () => {
+    const headers = { ...world.authorized({ "Idempotency-Key": "k" }), "Content-Type": "application/json" };
+    const body = JSON.stringify({ name: "n", scopes: ["links:read"] });
+    const { status, body: text } = await world.raw("/v1/keys", { method: "POST", headers, body });
+    expect([status, JSON.parse(text).errors]).toMatchObject([400, [{ field: "Idempotency-Key", rule: "unsupported" }]]);
   });
 
   test("a rotation hands out no secret of a key that may do more", async () => {
