@@ -36,7 +36,7 @@ type Place = Position & { place: number };
 /** `pages` are positions at equal distances, from the top down; `deep` is the one at DEEP. */
 type Places = { deep: Place; pages: readonly Place[] };
 
-/** Reads the positions of pages at equal distances. */
+/** Reads the positions of pages at equal distances, behind each of which there is a whole page. */
 function findPlaces(url: string, { links }: { links: number }): Promise<Places> {
   const pages = Math.floor(links / 10 / LIMIT);
   const every = LIMIT * Math.max(1, Math.floor(pages / SAMPLES));
@@ -47,12 +47,16 @@ function findPlaces(url: string, { links }: { links: number }): Promise<Places> 
              to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "createdAt"
         FROM (SELECT code, created_at, row_number() OVER (ORDER BY created_at DESC, code COLLATE "C" DESC) AS place
                 FROM link WHERE owner = ${BIG_OWNER}) AS numbered
-       WHERE place % ${every}::int = 0 OR place = ${deepPlace} ORDER BY place`;
+       WHERE place <= ${links / 10 - LIMIT} AND (place % ${every}::int = 0 OR place = ${deepPlace}) ORDER BY place`;
     const deep = places.find(({ place }) => place === deepPlace);
     if (!deep) throw new Error("the seeded database has too few links");
     return { deep, pages: places.filter(({ place }) => place !== deepPlace) };
   });
 }
+
+/** How much is told of what went wrong. */
+const SHOWN = 200;
+const FAULTS_SHOWN = 5;
 
 type Filter = Partial<PageQuery["filter"]>;
 
@@ -100,10 +104,11 @@ async function priceOffset(
 
 type Api = { url: string; key: string; http: HttpClient };
 
-async function readPage({ url, key, http }: Api, after: string | null): Promise<boolean> {
+/** Returns what was answered instead of a page, or null. */
+async function readPage({ url, key, http }: Api, after: string | null): Promise<string | null> {
   const path = `/v1/links?limit=${LIMIT}${after === null ? "" : `&after=${encodeURIComponent(after)}`}`;
   const { status, body } = await http.send(url, path, { headers: { Authorization: `Bearer ${key}` } });
-  return status === 200 && body.includes('"code"');
+  return status === 200 && body.includes('"code"') ? null : `${status} ${body.slice(0, SHOWN)}`;
 }
 
 /** In turn, and each other time the other way round. Returns the medians in ms. */
@@ -112,7 +117,8 @@ async function compareLatency(api: Api, deep: string) {
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const which of round % 2 === 0 ? (["first", "deep"] as const) : (["deep", "first"] as const)) {
       const startedAt = performance.now();
-      if (!(await readPage(api, which === "first" ? null : deep))) throw new Error("a page was not answered 200");
+      const fault = await readPage(api, which === "first" ? null : deep);
+      if (fault !== null) throw new Error(`a page was answered ${fault}`);
       times[which].push(performance.now() - startedAt);
     }
   }
@@ -124,11 +130,18 @@ async function load({ results, tell }: Bench, api: Api, what: { name: string; cu
   const { name, cursors, seconds } = what;
   const draw = () => cursors[Math.floor(Math.random() * cursors.length)] ?? null;
   tell(`${RATE} pages a second ${name} for ${seconds} s`);
-  const loop = { rate: RATE, graceMs: GRACE_MS, send: () => readPage(api, draw()) };
+  const faults = new Map<string, number>();
+  const send = async () => {
+    const fault = await readPage(api, draw()).catch((error: unknown) => String(error));
+    if (fault !== null) faults.set(fault, (faults.get(fault) ?? 0) + 1);
+    return fault === null;
+  };
+  const loop = { rate: RATE, graceMs: GRACE_MS, send };
   await runOpenLoop({ ...loop, seconds: 2 });
   const { latencies, failed } = await runOpenLoop({ ...loop, seconds });
   const share = latencies.length / (latencies.length + failed);
   results.figure(`answered in time ${name}`, share * 100, "%");
+  for (const [fault, times] of [...faults].slice(0, FAULTS_SHOWN)) tell(`${times} times: ${fault}`);
   // What was not answered took longer than any that was.
   const all = [...latencies, ...Array<number>(failed).fill(Number.POSITIVE_INFINITY)];
   const told = (p: number) => (Number.isFinite(percentile(all, p)) ? percentile(all, p) : `over ${GRACE_MS}`);

@@ -104,12 +104,16 @@ export function createDatabase(options: DatabaseOptions) {
   }
 
   /** Runs one call under its deadline. `start` gets the pool and returns the query whose result counts. */
-  function withDeadline<T>(start: (used: typeof pool) => Cancellable<T>, timeoutMs: number): Promise<T> {
+  function withDeadline<T>(
+    start: (used: typeof pool, leftMs: number) => Cancellable<T>,
+    timeoutMs: number,
+  ): Promise<T> {
     if (pending >= maxPending) {
       counts.overloaded += 1;
       return Promise.reject(new PoolOverloaded(maxPending));
     }
     pending += 1;
+    const enteredAt = performance.now();
     return new Promise<T>((resolve, reject) => {
       let giveUp = () => {
         pending -= 1;
@@ -125,7 +129,7 @@ export function createDatabase(options: DatabaseOptions) {
       const begin = () => {
         const used = pool;
         const startedAt = performance.now();
-        const query = start(used);
+        const query = start(used, Math.max(1, Math.ceil(timeoutMs - (startedAt - enteredAt))));
         let settled = false;
         const judgePool = () => {
           if (!settled) replacePool(used, 0);
@@ -159,7 +163,7 @@ export function createDatabase(options: DatabaseOptions) {
 
   /** Repeats a call, within its one deadline, as long as `mayRepeat` says that its error is no answer. */
   async function withRepeats<T>(
-    start: (used: typeof pool) => Cancellable<T>,
+    start: (used: typeof pool, leftMs: number) => Cancellable<T>,
     timeoutMs: number,
     mayRepeat: (error: unknown) => boolean,
   ): Promise<T> {
@@ -185,9 +189,9 @@ export function createDatabase(options: DatabaseOptions) {
     /** Runs `work` in one transaction; a rejection rolls it back. The server ends each of its statements at the deadline too. */
     transaction<T>(work: (sql: TransactionSql) => Promise<T>, timeoutMs = queryTimeoutMs): Promise<T> {
       return withRepeats(
-        ({ sql }) =>
+        ({ sql }, leftMs) =>
           sql.begin(async (tx) => {
-            await tx`SELECT set_config('statement_timeout', ${String(timeoutMs)}, true)`;
+            await tx`SELECT set_config('statement_timeout', ${String(leftMs)}, true)`;
             return work(tx);
           }) as Promise<T>,
         timeoutMs,

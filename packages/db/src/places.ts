@@ -1,8 +1,6 @@
 // Who may send to the server. A driver that has no free connection would send a call behind another one, on its
 // connection, where it waits for that one, be it for a lock.
 
-export type Places = ReturnType<typeof createPlaces>;
-
 /**
  * Creates the places of one pool, which are taken in the order of coming.
  * @param places calls at a time

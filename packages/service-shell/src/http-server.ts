@@ -1,4 +1,11 @@
-import { createServer, type RequestListener, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import {
+  createServer,
+  IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  ServerResponse,
+} from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { isLongUpload } from "./long-upload.ts";
@@ -11,6 +18,11 @@ export type HttpServerOptions = {
   maxConnections: number;
   /** Refuse requests without a Host field unseen; default true. Who turns this off refuses them in its own words. */
   requireHost?: boolean;
+  /**
+   * What requests and responses are to inherit from: those of an Express app, which otherwise changes the prototype of each
+   * of them, and so makes every access to them slow.
+   */
+  prototypes?: { request: IncomingMessage; response: ServerResponse };
   /** A request, its body included, must be here within this time; default 15 s. */
   requestTimeoutMs?: number;
 };
@@ -58,7 +70,9 @@ const SILENT_AT_STOP_MS = 1000;
 export async function listen(listener: RequestListener, options: HttpServerOptions): Promise<RunningServer> {
   const { requireHost = true, requestTimeoutMs: requestTimeout = REQUEST_TIMEOUT_MS } = options;
   const headersTimeout = Math.min(HEADERS_TIMEOUT_MS, requestTimeout);
-  const server = createServer({ ...LIMITS, requestTimeout, headersTimeout, requireHostHeader: requireHost }, listener);
+  const classes = options.prototypes ? classesOf(options.prototypes) : {};
+  const times = { requestTimeout, headersTimeout, requireHostHeader: requireHost };
+  const server = createServer({ ...LIMITS, ...times, ...classes }, listener);
   // By default Node hides the fields after the first thousand. The size of the block bounds them already.
   server.maxHeadersCount = 0;
   server.setTimeout(STALLED_MS);
@@ -107,6 +121,19 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   const { port } = server.address() as AddressInfo;
   const stats = () => ({ ...counts, open: latest.size });
   return { port, server, stats, close: (timeoutMs) => closeServer(server, latest, timeoutMs) };
+}
+
+/** Classes for `http.createServer` (Node's manual, its options) whose instances have these prototypes from the beginning. */
+function classesOf({ request, response }: NonNullable<HttpServerOptions["prototypes"]>) {
+  function Request(this: IncomingMessage, ...given: unknown[]) {
+    Reflect.apply(IncomingMessage as unknown as () => void, this, given);
+  }
+  function Response(this: ServerResponse, ...given: unknown[]) {
+    Reflect.apply(ServerResponse as unknown as () => void, this, given);
+  }
+  Request.prototype = request;
+  Response.prototype = response;
+  return { IncomingMessage: Request, ServerResponse: Response } as unknown as ServerOptions;
 }
 
 /** The open connections, each with the response to its latest request. Responses of a connection end in order. */

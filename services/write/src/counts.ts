@@ -22,6 +22,7 @@ export function createCounts() {
       "not-found": 0,
       "not-usable": 0,
       replaced: 0,
+      outlives: 0,
       "too-many-keys": 0,
       "last-admin-key": 0,
       unauthorized: 0,

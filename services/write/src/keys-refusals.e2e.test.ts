@@ -156,3 +156,33 @@ test("no token that is no key of this service gets anywhere, whatever its length
   for (const token of [`bearer ${key}`, `BEARER  ${key}`])
     expect((await world.raw("/v1/keys", { headers: { Authorization: token } })).status).toBe(200);
 });
+
+const make = (body: Body, key?: string) => world.api<Body>("POST", "/v1/keys", body, key);
+async function mint(owner: string, scopes: string[]) {
+  const { json } = await make({ name: "test", owner, scopes });
+  return { id: String(json.id), secret: String(json.secret) };
+}
+async function revoke(id: string, key: string) {
+  const answer = await world.raw(`/v1/keys/${id}`, { method: "DELETE", headers: { Authorization: `Bearer ${key}` } });
+  return { status: answer.status, code: answer.body === "" ? null : String(JSON.parse(answer.body).code) };
+}
+
+test("a key revokes none that may do more than itself, and makes none that outlives it", async () => {
+  const [low, high] = [await mint("modest", ["keys", "links:read"]), await mint("modest", ["keys", "links:revoke"])];
+  expect(await revoke(high.id, low.secret)).toEqual({ status: 403, code: "insufficient-scope" });
+  const { json: ending } = await make({ name: "n", scopes: ["keys", "links:read"], expiresInSeconds: 60 }, low.secret);
+  const byEnding = (more: object) => make({ name: "n", scopes: ["links:read"], ...more }, String(ending.secret));
+  const longer = await byEnding({ expiresInSeconds: 3600 });
+  expect([longer.status, longer.json.code]).toEqual([403, "insufficient-scope"]);
+  expect((await byEnding({})).json).toMatchObject({ expiresAt: ending.expiresAt });
+  expect((await byEnding({ expiresInSeconds: 1 })).status).toBe(201);
+  expect((await revoke(low.id, high.secret)).status).toBe(403);
+  expect((await revoke(low.id, low.secret)).status).toBe(204);
+});
+
+test("an Idempotency-Key is refused: a secret cannot be told again", async () => {
+  const headers = { ...world.authorized({ "Idempotency-Key": "k" }), "Content-Type": "application/json" };
+  const body = JSON.stringify({ name: "n", scopes: ["links:read"] });
+  const { status, body: text } = await world.raw("/v1/keys", { method: "POST", headers, body });
+  expect([status, JSON.parse(text).errors]).toMatchObject([400, [{ field: "Idempotency-Key", rule: "unsupported" }]]);
+});

@@ -145,7 +145,7 @@ await runService(logger, async (onStop) => {
         ? logger.info("statistics can be read again")
         : logger.warn("statistics cannot be read", { error }),
   });
-  const keys = createKeyStore(db);
+  const keys = createKeyStore(db, config.QUERY_TIMEOUT_MS);
   const keyUsage = createKeyUsage({
     ...KEY_USES,
     touch: (ids) => keys.touch(ids, TOUCH_TIMEOUT_MS),
@@ -225,7 +225,10 @@ await runService(logger, async (onStop) => {
 
   const app = createApp({
     listing: createLinkListing(db, counts),
-    links: createLinkStore({ db, counts, newCode, batchTimeoutMs: BATCH_DEADLINES * config.QUERY_TIMEOUT_MS }),
+    links: createLinkStore({
+      ...{ db, counts, newCode, timeoutMs: config.QUERY_TIMEOUT_MS },
+      batchTimeoutMs: BATCH_DEADLINES * config.QUERY_TIMEOUT_MS,
+    }),
     keyedLinks: createKeyedLinkStore({ db, idempotency, counts, newCode, shortUrlBase }),
     keys,
     keyManagement: createKeyManagement(db, counts),
@@ -248,7 +251,10 @@ await runService(logger, async (onStop) => {
     now: Date.now,
   });
   const { HOST: host, PORT: port } = config;
-  const server = await listen(app, { port, host, maxConnections: MAX_CONNECTIONS, requireHost: false });
+  const server = await listen(app, {
+    ...{ port, host, maxConnections: MAX_CONNECTIONS, requireHost: false },
+    prototypes: { request: app.request, response: app.response },
+  });
   registerServerMetrics(metrics, server);
   onStop(() => server.close(DRAIN_MS));
   // Undone first: what waits for a revocation, or a stream, would hold the drain for as long as it takes.

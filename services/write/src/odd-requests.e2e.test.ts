@@ -41,6 +41,13 @@ describe("a request", () => {
     ["with a list as Host", "GET /v1/links HTTP/1.1", "Host: a, b\r\n", "Host host"],
     ["with a word as port", "GET /v1/links HTTP/1.1", "Host: a:http\r\n", "Host host"],
     ["with bytes beyond ASCII as Host", "GET /v1/links HTTP/1.1", "Host: caf\xe9\r\n", "Host host"],
+    ["with two keys", "GET /v1/links HTTP/1.1", `${HOST}Authorization: Bearer other\r\n`, "Authorization once"],
+    [
+      "with two media types",
+      "POST /v1/links HTTP/1.1",
+      `${HOST}Content-Type: application/json\r\nContent-Type: text/plain\r\nContent-Length: 0\r\n`,
+      "Content-Type once",
+    ],
     ["for a proxy", "GET http://admin.example/v1/links HTTP/1.1", HOST, "target path"],
     ["for a proxy, of another scheme", "GET ftp://x/v1/links HTTP/1.1", HOST, "target path"],
     ["about the whole server", "OPTIONS * HTTP/1.1", HOST, "target path"],

@@ -55,8 +55,10 @@ CREATE FUNCTION has_room_for_keys(p_owner text, p_more int, p_now timestamptz) R
              AND coalesce(k.expires_at, 'infinity') > p_now LIMIT 1001) AS usable
 $$;
 
--- Makes a key. It ends at p_expires_at, or p_lifetime_s seconds from now, or never. One row:
+-- Makes a key. It ends at p_expires_at, or p_lifetime_s seconds from now, or never.
+-- What a key without the scope admin makes ends with it at the latest, and where nothing else is asked for. One row:
 --   outcome 'created'        and the key
+--   outcome 'outlives'       it would end later than the key that asks
 --   outcome 'too-many-keys'  the owner has as many usable keys as there may be
 --   outcome 'unauthorized'   the key that asks is revoked or expired by now
 CREATE FUNCTION create_api_key(p_id text, p_secret_hash bytea, p_owner text, p_name text, p_scopes text[],
@@ -66,16 +68,19 @@ CREATE FUNCTION create_api_key(p_id text, p_secret_hash bytea, p_owner text, p_n
 DECLARE
   v_may boolean := begin_key_change(p_by);
   v_now timestamptz := clock_timestamp();
+  v_end timestamptz := coalesce(p_expires_at, v_now + make_interval(secs => p_lifetime_s));
+  v_last timestamptz := (SELECT k.expires_at FROM api_key k WHERE k.id = p_by AND NOT 'admin' = ANY (k.scopes));
 BEGIN
   IF NOT v_may THEN
     outcome := 'unauthorized';
+  ELSIF v_end > v_last THEN
+    outcome := 'outlives';
   ELSIF NOT has_room_for_keys(p_owner, 1, v_now) THEN
     outcome := 'too-many-keys';
   ELSE
     outcome := 'created';
     INSERT INTO api_key AS k (id, owner, name, scopes, secret_hash, created_at, expires_at, created_by)
-      VALUES (p_id, p_owner, p_name, p_scopes, p_secret_hash, v_now,
-              coalesce(p_expires_at, v_now + make_interval(secs => p_lifetime_s)), p_by)
+      VALUES (p_id, p_owner, p_name, p_scopes, p_secret_hash, v_now, coalesce(v_end, v_last), p_by)
       RETURNING k.* INTO made;
   END IF;
   RETURN NEXT;
@@ -102,8 +107,8 @@ BEGIN
   outcome := CASE
     WHEN NOT v_may THEN 'unauthorized'
     WHEN v_old.id IS NULL THEN 'not-found'
-    WHEN v_old.revoked_at IS NOT NULL OR coalesce(v_old.expires_at, 'infinity') <= v_now THEN 'not-usable'
     WHEN v_old.replaced_by IS NOT NULL THEN 'replaced'
+    WHEN v_old.revoked_at IS NOT NULL OR coalesce(v_old.expires_at, 'infinity') <= v_now THEN 'not-usable'
     WHEN NOT has_room_for_keys(v_old.owner, CASE WHEN p_overlap_s > 0 THEN 1 ELSE 0 END, v_now) THEN 'too-many-keys'
     ELSE 'rotated' END;
   IF outcome = 'rotated' THEN
@@ -119,8 +124,8 @@ END $$;
 
 -- Revokes a key. p_owner NULL: whose key it is does not matter.
 --   'revoked', 'already-revoked', 'not-found' (also for a key of somebody else), 'unauthorized' as above
---   'last-admin-key'  without it nobody could manage the installation. A key that a rotation has replaced does not count
---                     among those that are left: it is about to end.
+--   'last-admin-key'  without it nobody could manage the installation, or not for as long. A key that a rotation has
+--                     replaced does not count among those that are left: it is about to end.
 CREATE FUNCTION revoke_api_key(p_id text, p_owner text, p_by text) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
@@ -142,7 +147,8 @@ BEGIN
   END IF;
   IF 'admin' = ANY (v_key.scopes) AND coalesce(v_key.expires_at, 'infinity') > v_now AND NOT EXISTS (
        SELECT FROM api_key k WHERE k.revoked_at IS NULL AND 'admin' = ANY (k.scopes) AND k.id <> p_id
-          AND k.replaced_by IS NULL AND coalesce(k.expires_at, 'infinity') > v_now) THEN
+          AND k.replaced_by IS NULL
+          AND coalesce(k.expires_at, 'infinity') >= coalesce(v_key.expires_at, 'infinity')) THEN
     RETURN 'last-admin-key';
   END IF;
   UPDATE api_key k SET revoked_at = v_now, revoked_by = p_by WHERE k.id = p_id;

@@ -30,13 +30,13 @@ export function draftKey(request: CreateKeyRequest, holder: Holder, now: number)
 
 /**
  * Sees to it that a key does not get at what it does not allow itself.
- * @param scopes of the key that is to be made, or whose successor is
+ * @param scopes of the key that is to be made, replaced or revoked
  * @throws Problem 403 that names the first scope that the holder lacks
  */
 export function refuseEscalation(holder: Holder, scopes: readonly string[]): void {
   const missing = scopes.findIndex((scope) => !allows(holder.scopes, scope));
   if (missing === -1) return;
-  const detail = `holds ${scopes[missing]}, which your key does not have and so cannot give`;
+  const detail = `holds ${scopes[missing]}, which your key does not have`;
   const fault = { field: `scopes[${missing}]`, rule: "held", detail };
   throw new Problem("insufficient-scope", `${fault.field} ${detail}`, [fault]);
 }

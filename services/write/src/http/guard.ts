@@ -8,6 +8,7 @@ import { Problem, type Scope } from "@linkfence/contracts";
 import type { Request, Response } from "express";
 import type { Author } from "../store/link-rows.ts";
 import type { Authenticator } from "./auth.ts";
+import { onlyOne } from "./header-field.ts";
 import { networkOf, type RateLimits } from "./rate-limits.ts";
 
 export type Guard = ReturnType<typeof createGuard>;
@@ -29,7 +30,7 @@ export function createGuard(authenticate: Authenticator, limits: RateLimits) {
     const hitAddress = () => limits.address.hit(request, response, networkOf(request));
     let key: Key | undefined;
     try {
-      return await authenticate(request.get("authorization"), scope, {
+      return await authenticate(onlyOne(request, "Authorization"), scope, {
         async beforeLookup(parsed) {
           key = parsed;
           const isHeldUp = limits.address.isSpent(networkOf(request)) && !known.has(key) && !limits.mayTry();

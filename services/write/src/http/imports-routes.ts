@@ -20,6 +20,7 @@ import type { Imports } from "../imports/imports.ts";
 import { type ImportRow, presentRow } from "../store/import-rows.ts";
 import type { ImportName, ImportStore } from "../store/imports.ts";
 import { call, type Reply, type RequestField, type Routes } from "./call.ts";
+import { onlyOne } from "./header-field.ts";
 import { REPLAYED_FIELD, readIdempotencyKey } from "./idempotency.ts";
 
 export type ImportRouteDeps = {
@@ -177,7 +178,7 @@ export function importRoutes({ imports, importStore, shortUrlOf }: ImportRouteDe
 }
 
 function formatOf(request: Request): ImportFormat {
-  const type = request.get("content-type");
+  const type = onlyOne(request, "Content-Type");
   const plain = (request.get("content-encoding") ?? "identity").toLowerCase() === "identity";
   if (plain && isCsvInUtf8(type)) return "csv";
   if (plain && isJsonLinesInUtf8(type)) return "jsonl";

@@ -2,6 +2,7 @@ import { Problem } from "@linkfence/contracts";
 import { isJsonInUtf8, isJsonPatchInUtf8 } from "@linkfence/service-shell";
 import type { Request } from "express";
 import getRawBody from "raw-body";
+import { onlyOne } from "./header-field.ts";
 
 /** Media types of a body that is JSON and nothing else. */
 export const JSON_TYPE = ["application/json"] as const;
@@ -26,14 +27,14 @@ export async function readOptionalJsonObject(request: Request, limit: number): P
 
 /** The same, with the bytes as they came. */
 export async function readJsonBody(request: Request, limit: number): Promise<{ value: object; bytes: Uint8Array }> {
-  if (!isJsonInUtf8(request.get("content-type")))
+  if (!isJsonInUtf8(onlyOne(request, "Content-Type")))
     throw unsupported("Content-Type", "mediaType", "send the body as application/json in UTF-8");
   return readBody(request, limit);
 }
 
 /** The same for a change, which may also come as `application/merge-patch+json`. */
 export async function readJsonPatch(request: Request, limit: number): Promise<object> {
-  if (!isJsonPatchInUtf8(request.get("content-type")))
+  if (!isJsonPatchInUtf8(onlyOne(request, "Content-Type")))
     throw unsupported("Content-Type", "mediaType", "send the body as application/merge-patch+json in UTF-8");
   return (await readBody(request, limit)).value;
 }

@@ -5,6 +5,7 @@ import {
   KeyPage,
   ListKeysQuery,
   MintedKey,
+  Problem,
   RotateKeyRequest,
 } from "@linkfence/contracts";
 import { createValidator } from "@linkfence/service-shell";
@@ -48,13 +49,14 @@ function createKey({ keyManagement, now }: KeyRouteDeps): Call {
       operationId: "createKey",
       summary: "Make an API key",
       description:
-        "A key can give only scopes that it has itself. Another `owner`, and the scope `admin`, take the scope `admin`.",
+        "A key can give only scopes that it has itself. Another `owner`, and the scope `admin`, take the scope `admin`. What a key without `admin` makes ends with it at the latest. No `Idempotency-Key` is taken: a secret is kept nowhere, so it cannot be told again.",
       group: "Keys",
       body: { schema: CreateKeyRequest, mediaTypes: JSON_TYPE },
       answers: { 201: MINTED },
       problems: [...BODY_PROBLEMS, "too-many-keys"],
     },
     async handle(request, caller) {
+      refuseIdempotencyKey(request);
       const draft = draftKey(validate(await readJsonObject(request, KEY_BODY_LIMIT)), caller, now());
       const key = await keyManagement.create(draft, caller.keyId);
       return { status: 201, body: key, created: key.id };
@@ -88,13 +90,18 @@ function revokeKey({ keyManagement }: KeyRouteDeps): Call {
     describe: {
       operationId: "revokeKey",
       summary: "Revoke an API key",
-      description: "It stops at once, also on connections that are open. Again: the same answer.",
+      description:
+        "It stops at once, also on connections that are open. Again: the same answer. It takes the scopes of the key that is revoked.",
       group: "Keys",
       answers: { 204: { description: "The key is revoked" } },
       problems: ["not-found", "last-admin-key"],
     },
     async handle(request, caller) {
-      await keyManagement.revoke(targetOf(request, caller), caller.keyId);
+      const target = targetOf(request, caller);
+      const key = await keyManagement.find(target);
+      if (!key) throw keyNotFound();
+      refuseEscalation(caller, key.scopes);
+      await keyManagement.revoke(target, caller.keyId);
       return { status: 204, text: "" };
     },
   });
@@ -115,6 +122,7 @@ function rotateKey({ keyManagement }: KeyRouteDeps): Call {
       problems: [...BODY_PROBLEMS, "not-found", "key-not-usable", "too-many-keys"],
     },
     async handle(request, caller) {
+      refuseIdempotencyKey(request);
       const target = targetOf(request, caller);
       const { overlapSeconds } = validate(await readOptionalJsonObject(request, KEY_BODY_LIMIT));
       const key: ApiKey | undefined = await keyManagement.find(target);
@@ -125,6 +133,14 @@ function rotateKey({ keyManagement }: KeyRouteDeps): Call {
       return { status: 201, body: successor, created: successor.id };
     },
   });
+}
+
+/** Who sends one relies on a second call making nothing. */
+function refuseIdempotencyKey(request: Request): void {
+  if (request.headersDistinct["idempotency-key"] === undefined) return;
+  const detail = "is not taken by this call, whose secret is kept nowhere: revoke the key whose secret did not arrive";
+  const fault = { field: "Idempotency-Key", rule: "unsupported", detail };
+  throw new Problem("invalid-request", `${fault.field} ${detail}`, [fault]);
 }
 
 /** What cannot be an id is not looked up: PostgreSQL would refuse some of it as text. */

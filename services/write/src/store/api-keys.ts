@@ -1,4 +1,5 @@
 import type { Database, TransactionSql } from "@linkfence/db";
+import { createGatherer } from "./gatherer.ts";
 
 type StoredKey = { id: string; owner: string; scopes: string[]; secretHash: Uint8Array };
 
@@ -13,19 +14,34 @@ const FIRST_KEY_LOCK = 7106917;
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-/** Creates the store of API keys. */
-export function createKeyStore(db: Database) {
-  /** Finds a key that is neither revoked nor expired. Asked at every call, so that a revoked key stops at once. */
-  async function findActive(id: string): Promise<ActiveKey | undefined> {
-    const [key] = await db.read(
+/**
+ * Look-ups under way at a time, each for whoever came since the last one began. Two, so that one that hangs holds up half
+ * of those who come.
+ */
+const LOOK_UPS = { lanes: 2, maxCalls: 256 };
+
+/**
+ * Creates the store of API keys.
+ * @param timeoutMs a look-up that took longer is given up
+ */
+export function createKeyStore(db: Database, timeoutMs = 2000) {
+  /** Looks keys up, and nothing else: what is found is kept nowhere. */
+  async function lookUp(ids: readonly string[], leftMs: number): Promise<(ActiveKey | undefined)[]> {
+    const keys = await db.read(
       (sql) => sql<ActiveKey[]>`
         SELECT id, owner, scopes, secret_hash AS "secretHash",
                coalesce(last_used_at < clock_timestamp() - interval '5 minutes', true) AS "useIsDue"
           FROM api_key
-         WHERE id = ${id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+         WHERE id = ANY (${[...new Set(ids)]}::text[]) AND revoked_at IS NULL
+           AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+      leftMs,
     );
-    return key;
+    const byId = new Map(keys.map((key) => [key.id, key]));
+    return ids.map((id) => byId.get(id));
   }
+
+  /** Finds a key that is neither revoked nor expired. Asked anew for every call, so that a revoked key stops at once. */
+  const findActive = createGatherer<string, ActiveKey | undefined>({ ...LOOK_UPS, timeoutMs, work: lookUp });
 
   /**
    * Adds an admin key, unless there is a usable one already.

@@ -158,6 +158,13 @@ describe("the last usable admin key", () => {
     ]);
   });
 
+  test("is the one that lasts longest: another one that ends before does not take its place", async () => {
+    const lasting = await world.add("admin", ["admin"]);
+    const ending = await world.add("admin", ["admin"], "2999-01-01T00:00:00Z");
+    expect(await outcomeOf(world.management.revoke(own(lasting), ending))).toBe("last-admin-key");
+    expect(await outcomeOf(world.management.revoke(own(ending), lasting))).toBe("done");
+  });
+
   test("is left over when all are revoked at once, each by itself", async () => {
     const ids = await Promise.all(Array.from({ length: 16 }, () => world.add("admin", ["admin"])));
     const outcomes = await Promise.all(ids.map((id) => outcomeOf(world.management.revoke(own(id), id))));

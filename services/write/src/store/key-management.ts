@@ -86,6 +86,10 @@ type Fragment = ReturnType<typeof keyColumns>;
 const REFUSALS: Record<Refusal, [ConstructorParameters<typeof Problem>[0], string]> = {
   "not-found": ["not-found", "you have no key with this id"],
   unauthorized: ["unauthorized", "the key is unknown, expired or revoked"],
+  outlives: [
+    "insufficient-scope",
+    "the key that is used ends before: one without the scope admin makes none that ends later than itself",
+  ],
   "too-many-keys": ["too-many-keys", "the owner has 1,000 usable keys: revoke one that is not needed"],
   "last-admin-key": [
     "last-admin-key",

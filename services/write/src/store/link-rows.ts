@@ -62,6 +62,27 @@ function expiryValue(sql: Sql, expiry: Expiry) {
   return expiry.kind === "at" ? sql`${expiry.time}::text::timestamptz` : sql`NULL::timestamptz`;
 }
 
+/** Rows of random codes, each with its own author, as one statement; codes that exist are left out of its result. */
+export function insertGathered(sql: Sql, rows: readonly (LinkRow & { author: Author })[]) {
+  const json = JSON.stringify(
+    rows.map(({ code, draft: { target, title, tags, note, expiry }, author: { owner, keyId } }) => ({
+      ...{ code, target, owner, title, tags, note, key: keyId },
+      lifetime: expiryValues(expiry).seconds,
+      expires_at: expiryValues(expiry).at,
+    })),
+  );
+  return sql<StoredLink[]>`
+    INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by)
+    SELECT code, 'RANDOM', target, owner, title, tags, note,
+           coalesce(expires_at, now() + make_interval(secs => lifetime)), key
+      FROM json_to_recordset(${json}::text::json)
+        AS item (code text, target text, owner text, title text, tags text[], note text, key text,
+                 lifetime int8, expires_at timestamptz)
+     ORDER BY code
+    ON CONFLICT (code) DO NOTHING
+    RETURNING ${linkColumns(sql)}`;
+}
+
 /**
  * Many rows as one statement with one parameter, whatever their number; codes that exist are left out of its result.
  * The rows go in in the order of their codes: two such statements that share codes then wait for each other in one

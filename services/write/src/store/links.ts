@@ -1,13 +1,22 @@
 // Creation never looks first: the primary key decides who gets a code, and only a row that came back was created.
 // What an owner says about a link is all that an update here touches; revocation is the SQL function's.
 import type { RevocationState } from "@linkfence/contracts";
-import { type Database, errorCode } from "@linkfence/db";
+import { classifyError, type Database, errorCode } from "@linkfence/db";
 import type { Counts } from "../counts.ts";
 import type { NewCode } from "../domain/code.ts";
 import type { LinkDraft } from "../domain/link.ts";
 import type { MetadataChange } from "../domain/metadata.ts";
 import { type BatchOutcome, countCreated, createBatchInserter } from "./batch-insert.ts";
-import { type Author, insertLink, type LinkRow, linkColumns, type StoredLink, utcText } from "./link-rows.ts";
+import { createGatherer } from "./gatherer.ts";
+import {
+  type Author,
+  insertGathered,
+  insertLink,
+  type LinkRow,
+  linkColumns,
+  type StoredLink,
+  utcText,
+} from "./link-rows.ts";
 import { aliasTaken, CODE_TRIES, codeSpaceExhausted } from "./refusals.ts";
 import { retryTransient } from "./retry.ts";
 
@@ -19,8 +28,15 @@ export type RevokedCode =
 
 export type StoredRevocation = Omit<RevocationState, "effective"> & { epoch: string };
 
+/** Statements under way at a time, each for whoever came since the last one began; a statement has 1.5 MB at the most. */
+const CREATIONS = { lanes: 2, maxCalls: 64 };
+
+type GatheredRow = LinkRow & { author: Author };
+
 export type LinkStoreOptions = {
   db: Database;
+  /** Deadline in ms of the creation of one link; 2 s where it is absent. */
+  timeoutMs?: number;
   newCode: NewCode;
   counts: Pick<Counts, "created" | "collisions" | "revoked">;
   /** Deadline in ms of the revocation of many links; by default that of any call. */
@@ -30,7 +46,7 @@ export type LinkStoreOptions = {
 export type LinkStore = ReturnType<typeof createLinkStore>;
 
 /** Creates the store of links. Its functions reject with a `Problem` where a rule decided, else with the database's error. */
-export function createLinkStore({ db, newCode, counts, batchTimeoutMs }: LinkStoreOptions) {
+export function createLinkStore({ db, newCode, counts, timeoutMs = 2000, batchTimeoutMs }: LinkStoreOptions) {
   const insertBatch = createBatchInserter({ newCode, counts });
 
   /** Creates one link. Rejects with `alias-taken` or `code-space-exhausted`. */
@@ -43,17 +59,34 @@ export function createLinkStore({ db, newCode, counts, batchTimeoutMs }: LinkSto
 
   async function createRandom(draft: LinkDraft, author: Author): Promise<StoredLink> {
     for (let tries = 0; tries < CODE_TRIES; tries++) {
-      const row: LinkRow = { code: newCode(draft.codeLength), kind: "RANDOM", draft };
-      const [created] = await retryTransient(() =>
-        db.run(
-          (sql) => sql<StoredLink[]>`
-            ${insertLink(sql, row, author)} ON CONFLICT (code) DO NOTHING RETURNING ${linkColumns(sql)}`,
-        ),
-      );
+      const created = await insertRandom({ code: newCode(draft.codeLength), kind: "RANDOM", draft, author });
       if (created) return created;
       counts.collisions += 1;
     }
     throw codeSpaceExhausted(draft);
+  }
+
+  /** Undefined where the code is taken, also by another one of the same statement. */
+  const insertRandom = createGatherer<GatheredRow, StoredLink | undefined>({
+    ...CREATIONS,
+    timeoutMs,
+    work: (rows, leftMs) => (rows.length === 1 ? insertTogether(rows, leftMs) : insertApartIfNeeded(rows, leftMs)),
+  });
+
+  async function insertTogether(rows: readonly GatheredRow[], leftMs: number) {
+    const created = await retryTransient(() => db.run((sql) => insertGathered(sql, rows), leftMs));
+    const byCode = new Map(created.map((link) => [link.code, link]));
+    return rows.map(({ code }, i) => (rows.findIndex((row) => row.code === code) === i ? byCode.get(code) : undefined));
+  }
+
+  /** What the database refuses of one must not be refused of its neighbours. */
+  async function insertApartIfNeeded(rows: readonly GatheredRow[], leftMs: number) {
+    try {
+      return await insertTogether(rows, leftMs);
+    } catch (error) {
+      if (classifyError(error) !== "fatal") throw error;
+      return rows.map(async (row) => (await insertTogether([row], leftMs))[0]);
+    }
   }
 
   /** The notification, in the same transaction, lets redirect processes forget that they saw no such code. */
