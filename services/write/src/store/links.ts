@@ -65,6 +65,7 @@ export function createLinkStore({ db, newCode, counts, timeoutMs = 2000, batchTi
   const insertRandom = createGatherer<AuthoredRow, StoredLink | undefined>({
     ...CREATIONS,
     timeoutMs,
+    now: () => performance.now(),
     work: insertRows,
   });
 
