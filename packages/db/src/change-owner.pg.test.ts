@@ -1,13 +1,10 @@
 // Whose change each row of the log is, and what it costs to read one owner's among those of all others.
-import { readdir, readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
 import type postgres from "postgres";
+import { runMigrations, setUpAsDeployed } from "./main-schema.fixture.ts";
 
-const migrations = new URL("../migrations/main/", import.meta.url);
 const OWNERS = "0008_change_owner.sql";
-const migration = (name: string) => readFile(new URL(name, migrations), "utf8");
-const rights = (name: string) => readFile(new URL(`../../../infra/postgres/${name}.sql`, import.meta.url), "utf8");
 
 const insertLinks = (sql: postgres.Sql | postgres.ReservedSql, prefix: string, owner: string, count: number) => sql`
   INSERT INTO link (code, target, owner, kind, created_by)
@@ -16,11 +13,11 @@ const insertLinks = (sql: postgres.Sql | postgres.ReservedSql, prefix: string, o
 test("changes that were there before belong to the owners of their links, and so do those put in by hand", async () => {
   const database = await createTestDatabase("empty");
   const { sql } = database;
-  for (const name of (await readdir(migrations)).sort()) if (name < OWNERS) await sql.unsafe(await migration(name));
+  await runMigrations(sql, (name) => name < OWNERS);
   await insertLinks(sql, "ann-", "ann", 4);
   await insertLinks(sql, "bob-", "bob", 2);
   await sql`SELECT revoke_links('{ann-1,ann-2}', 'ann', 'k'), revoke_links('{bob-1}', 'bob', 'k')`;
-  await sql.unsafe(await migration(OWNERS));
+  await runMigrations(sql, (name) => name === OWNERS);
   await sql`SELECT revoke_links('{ann-3}', 'ann', 'k')`;
   await sql`INSERT INTO link_change (code, version, changed_by) VALUES ('bob-2', 2, 'by hand')`;
   await sql`UPDATE link SET revoked_seq = NULL WHERE code = 'bob-1'`;
@@ -40,10 +37,7 @@ test("changes that were there before belong to the owners of their links, and so
 test("the write service reads an owner's changes with the rights that it has; a redirect process may not", async () => {
   const database = await createTestDatabase("empty");
   const sql = await database.sql.reserve();
-  await sql.unsafe(await rights("roles"));
-  await sql`SET SESSION AUTHORIZATION linkfence_owner`;
-  for (const name of (await readdir(migrations)).sort()) await sql.unsafe(await migration(name));
-  await sql.unsafe(await rights("grants-main"));
+  await setUpAsDeployed(sql);
   await insertLinks(sql, "ann-", "ann", 1);
   const read = () => sql`SELECT code FROM owner_changes('ann', 0, 9, 9)`;
   await sql`SET SESSION AUTHORIZATION linkfence_write`;

@@ -1,7 +1,7 @@
 // What the table of API keys refuses, whoever asks, and what the role of the write service may do with it.
-import { readdir, readFile } from "node:fs/promises";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { runMigrations, setUpAsDeployed } from "./main-schema.fixture.ts";
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -9,23 +9,14 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-const directory = new URL("../migrations/main/", import.meta.url);
-const rights = (name: string) => readFile(new URL(`../../../infra/postgres/${name}.sql`, import.meta.url), "utf8");
-
-/** Runs the migrations whose names say so. */
-async function migrate(sql: Pick<TestDatabase["sql"], "unsafe">, which: (name: string) => boolean): Promise<void> {
-  for (const name of (await readdir(directory)).sort())
-    if (which(name)) await sql.unsafe(await readFile(new URL(name, directory), "utf8"));
-}
-
 const insert = (id: string, over = "") =>
   `INSERT INTO api_key (id, owner, name, scopes, secret_hash) VALUES ('${id}', 'ann', 'n', '{admin}', sha256('x')) ${over}`;
 
 test("a key that was there before is usable, and nobody's in particular made it", async () => {
   const { sql } = database;
-  await migrate(sql, (name) => name < "0006");
+  await runMigrations(sql, (name) => name < "0006");
   await sql.unsafe(insert("aaaaaaaaaaaa"));
-  await migrate(sql, (name) => name >= "0006");
+  await runMigrations(sql, (name) => name >= "0006");
   const [made] = await sql`SELECT outcome, (made).created_by AS by
     FROM create_api_key('bbbbbbbbbbbb', sha256('y'), 'bob', 'n', '{keys}', NULL, NULL, 'aaaaaaaaaaaa')`;
   expect(made).toEqual({ outcome: "created", by: "aaaaaaaaaaaa" });
@@ -35,7 +26,7 @@ test("a key that was there before is usable, and nobody's in particular made it"
 
 test("a key keeps its owner, its scopes and its secret, ends no later, comes back from no revocation and is never deleted", async () => {
   const { sql } = database;
-  await migrate(sql, () => true);
+  await runMigrations(sql);
   await sql.unsafe(insert("aaaaaaaaaaaa"));
   await sql`UPDATE api_key SET expires_at = '2999-01-01', name = 'other', last_used_at = now()`;
   await sql`UPDATE api_key SET expires_at = '2998-01-01'`;
@@ -61,10 +52,7 @@ test("a key keeps its owner, its scopes and its secret, ends no later, comes bac
 
 test("the write service makes, rotates, revokes and touches keys by functions alone, and the redirect service by none", async () => {
   const sql = await database.sql.reserve();
-  await sql.unsafe(await rights("roles"));
-  await sql`SET SESSION AUTHORIZATION linkfence_owner`;
-  await migrate(sql, () => true);
-  await sql.unsafe(await rights("grants-main"));
+  await setUpAsDeployed(sql);
   await sql`SET SESSION AUTHORIZATION linkfence_write`;
   await sql.unsafe(insert("aaaaaaaaaaaa"));
   const create = "create_api_key('bbbbbbbbbbbb', sha256('y'), 'bob', 'n', '{keys}', NULL, NULL, 'aaaaaaaaaaaa')";
@@ -98,7 +86,7 @@ test("the write service makes, rotates, revokes and touches keys by functions al
 
 test("a page of keys, their number and the last admin key are found by an index, however many keys are over", async () => {
   const { sql } = database;
-  await migrate(sql, () => true);
+  await runMigrations(sql);
   await sql`INSERT INTO api_key (id, owner, name, scopes, secret_hash, expires_at)
     SELECT lpad(n::text, 12, '0'), 'owner-' || n % 3, 'n', '{admin}', sha256('x'), '2020-01-01'
       FROM generate_series(1, 20000) AS n`;

@@ -1,12 +1,9 @@
 // What the schema does for listings by itself: the index of tags, the secrets of cursors, and who may touch them.
-import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "@jest/globals";
 import { createTestDatabase } from "@linkfence/testkit";
+import { runMigrations, setUpAsDeployed } from "./main-schema.fixture.ts";
 
-const migrations = new URL("../migrations/main/", import.meta.url);
 const listing = "0005_listing.sql";
-const migration = (name: string) => readFile(new URL(name, migrations), "utf8");
-const rights = (name: string) => readFile(new URL(`../../../infra/postgres/${name}.sql`, import.meta.url), "utf8");
 
 test("tags that links had before are found like those of new ones", async () => {
   const database = await createTestDatabase("empty");
@@ -14,10 +11,10 @@ test("tags that links had before are found like those of new ones", async () => 
   const insert = (code: string, tags: string[]) => sql`
     INSERT INTO link (code, target, owner, kind, created_by, tags)
     VALUES (${code}, 'https://a.example/', 'ann', 'ALIAS', 'k', ${tags})`;
-  for (const name of (await readdir(migrations)).sort()) if (name < listing) await sql.unsafe(await migration(name));
+  await runMigrations(sql, (name) => name < listing);
   await insert("before", ["t", "t", "u"]);
   await insert("without", []);
-  await sql.unsafe(await migration(listing));
+  await runMigrations(sql, (name) => name === listing);
   await insert("behind", ["t"]);
   const rows =
     await sql`SELECT tag, code FROM link_tag t WHERE created_at = (SELECT created_at FROM link l WHERE l.code = t.code COLLATE "default")
@@ -30,7 +27,7 @@ test("no two databases have the same secret for cursors, and a new one is as lon
   const secrets = [];
   for (let i = 0; i < 2; i++) {
     const database = await createTestDatabase("empty");
-    for (const name of (await readdir(migrations)).sort()) await database.sql.unsafe(await migration(name));
+    await runMigrations(database.sql);
     await database.sql`INSERT INTO cursor_key DEFAULT VALUES`;
     secrets.push(...(await database.sql`SELECT encode(secret, 'hex') AS secret FROM cursor_key`));
     await database.drop();
@@ -42,10 +39,7 @@ test("no two databases have the same secret for cursors, and a new one is as lon
 test("the write service edits titles, tags and notes with the rights that it has, and nothing else of a link", async () => {
   const database = await createTestDatabase("empty");
   const sql = await database.sql.reserve();
-  await sql.unsafe(await rights("roles"));
-  await sql`SET SESSION AUTHORIZATION linkfence_owner`;
-  for (const name of (await readdir(migrations)).sort()) await sql.unsafe(await migration(name));
-  await sql.unsafe(await rights("grants-main"));
+  await setUpAsDeployed(sql);
   await sql`SET SESSION AUTHORIZATION linkfence_write`;
   await sql`INSERT INTO link (code, target, owner, kind, created_by, tags, note)
     VALUES ('first', 'https://a.example/', 'ann', 'ALIAS', 'k', '{old}', 'N')`;

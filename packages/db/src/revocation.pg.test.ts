@@ -1,8 +1,9 @@
 // The SQL functions that revoke and register, where somebody has been at the log, its sequence or the registry by hand.
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
 import type postgres from "postgres";
+import { setUpAsDeployed } from "./main-schema.fixture.ts";
 
 type Sql = postgres.Sql | postgres.ReservedSql;
 type Revoked = { outcome: string; version: number; seq: number | null };
@@ -10,7 +11,6 @@ type Revoked = { outcome: string; version: number; seq: number | null };
 const GREATEST = Number.MAX_SAFE_INTEGER;
 const MIGRATIONS = ["0001_links", "0002_redirect_instances", "0003_revocation_numbers", "0004_idempotency"];
 const migration = (name: string) => readFile(new URL(`../migrations/main/${name}.sql`, import.meta.url), "utf8");
-const rights = (name: string) => readFile(new URL(`../../../infra/postgres/${name}.sql`, import.meta.url), "utf8");
 
 let count = 0;
 async function createLink(sql: Sql): Promise<string> {
@@ -131,11 +131,7 @@ test("links that were revoked before get their numbers from the log; links that 
 test("the write service revokes with the rights that it has, and cannot draw or set numbers by itself", async () => {
   const database = await createTestDatabase("empty");
   const sql = await database.sql.reserve();
-  await sql.unsafe(await rights("roles"));
-  await sql`SET SESSION AUTHORIZATION linkfence_owner`;
-  for (const file of (await readdir(new URL("../migrations/main", import.meta.url))).sort())
-    await sql.unsafe(await migration(file.replace(/\.sql$/, "")));
-  await sql.unsafe(await rights("grants-main"));
+  await setUpAsDeployed(sql);
   await sql`SET SESSION AUTHORIZATION linkfence_write`;
   const first = await revokeNew(sql);
   await sql`RESET SESSION AUTHORIZATION`;

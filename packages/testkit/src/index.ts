@@ -27,5 +27,6 @@ export {
   spawnProcess,
   watchProcess,
 } from "./processes.ts";
+export { runRights } from "./rights.ts";
 export { type RunningService, type ServiceName, startService } from "./services.ts";
 export { makeAdminKey, readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";

@@ -1,17 +1,15 @@
 // The service with the rights of its own role, as it is deployed: every call of the API does what it does with all rights.
-import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { runRights } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 import { sendFile } from "./imports.fixture.ts";
 import { operations } from "./openapi/operations.fixture.ts";
 
-const rights = (name: string) => readFile(new URL(`../../../infra/postgres/${name}.sql`, import.meta.url), "utf8");
-
 let world: ApiWorld;
 beforeAll(async () => {
   world = await startApiWorld({}, async ({ sql, url }) => {
-    await sql.unsafe(await rights("roles"));
-    await sql.unsafe(await rights("grants-main"));
+    await runRights(sql, "roles");
+    await runRights(sql, "grants-main");
     return `${url}?options=${encodeURIComponent("-c role=linkfence_write")}`;
   });
 });
@@ -35,6 +33,7 @@ const uses: Readonly<Record<string, () => Promise<number>>> = {
   updateLink: async () =>
     (await world.api("PATCH", `/v1/links/${await newCode()}`, { title: "t", tags: ["b"], note: "n" })).status,
   listLinks: async () => {
+    for (const code of ["rights-listed-1", "rights-listed-2"]) await world.create({ target, alias: code, tags: ["a"] });
     for (const filter of ["", "&tag=a", "&state=active", "&state=revoked", "&state=expired"])
       expect((await world.api("GET", `/v1/links?limit=2${filter}`)).status).toBe(200);
     const { json } = await world.api("GET", "/v1/links?limit=1");

@@ -1,22 +1,11 @@
 // The admin API in the test's own process, on a database of its own, with short times: for streams of changes.
 import { createDatabase } from "@linkfence/db";
-import { createLogger, listen } from "@linkfence/service-shell";
+import { listen } from "@linkfence/service-shell";
 import { checkFetched, createTestDatabase } from "@linkfence/testkit";
-import { createApp } from "../app.ts";
 import { createCounts } from "../counts.ts";
-import { createBodyBudget } from "../http/body-budget.ts";
-import { createRateLimits } from "../http/rate-limits.ts";
-import { createStatistics } from "../statistics.ts";
-import { createKeyStore } from "../store/api-keys.ts";
+import { createPartialApp } from "../partial-app.fixture.ts";
 import { type ChangeStore, createChangeStore } from "../store/changes.ts";
-import { createIdempotency } from "../store/idempotency.ts";
-import { createImportStore } from "../store/imports.ts";
-import { createKeyListing } from "../store/key-listing.ts";
-import { createKeyManagement } from "../store/key-management.ts";
 import { mintKey } from "../store/key-secret.ts";
-import { createKeyedLinkStore } from "../store/keyed-links.ts";
-import { createLinkStore } from "../store/links.ts";
-import { createLinkListing } from "../store/listing.ts";
 import { openReader, type ReaderOptions } from "./reader.fixture.ts";
 import { type ChangeStreamsOptions, createChangeStreams } from "./streams.ts";
 
@@ -46,37 +35,7 @@ export async function startFeedWorld(
     onTrouble: () => {},
     ...over,
   });
-  const newCode = () => "unused";
-  const idempotency = createIdempotency({ db, counts, waitMs: 1, maxWaiting: 1, queryTimeoutMs: 1000 });
-  const app = createApp({
-    links: createLinkStore({ db, counts, newCode }),
-    listing: createLinkListing(db, counts),
-    keyedLinks: createKeyedLinkStore({ db, idempotency, counts, newCode, shortUrlBase: "https://sho.example/" }),
-    keys: createKeyStore(db),
-    keyManagement: createKeyManagement(db, counts),
-    keyListing: createKeyListing(db),
-    keyUsage: { note: () => {} },
-    statistics: createStatistics({ baseUrl: "http://127.0.0.1:1", timeoutMs: 1 }),
-    limits: createRateLimits({
-      keyPerMinute: 0,
-      addressPerMinute: 0,
-      counts: counts.rateLimited,
-      now: () => performance.now(),
-    }),
-    trustedProxies: "",
-    importStore: createImportStore(db),
-    watch: { confirm: () => Promise.reject(), committedBy: () => null, glance: () => Promise.reject() },
-    mono: () => performance.now(),
-    imports: { run: () => Promise.reject(new Error("no imports here")) },
-    budget: createBodyBudget(1),
-    changes,
-    streams,
-    counts,
-    logger: createLogger("write", "error"),
-    publicBaseUrl: "https://sho.example",
-    privateHosts: "allow",
-    now: Date.now,
-  });
+  const app = createPartialApp({ db, counts }, { changes, streams });
   const server = await listen(app, { port: 0, host: "127.0.0.1", maxConnections: 500 });
   const url = `http://127.0.0.1:${server.port}`;
   let links = 0;

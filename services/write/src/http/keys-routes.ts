@@ -1,5 +1,4 @@
 import {
-  type ApiKey,
   CreateKeyRequest,
   DEFAULT_OVERLAP_SECONDS,
   KeyPage,
@@ -14,7 +13,7 @@ import { isKeyId } from "../domain/api-key.ts";
 import { draftKey, reachOf, reachOwner, refuseEscalation } from "../domain/key-draft.ts";
 import { DEFAULT_LIMIT } from "../domain/list-query.ts";
 import type { KeyListing } from "../store/key-listing.ts";
-import { type KeyManagement, keyNotFound } from "../store/key-management.ts";
+import { type KeyManagement, type KeyTarget, keyNotFound } from "../store/key-management.ts";
 import type { Caller } from "./auth.ts";
 import { type Call, call, type Routes } from "./call.ts";
 import { BODY_PROBLEMS, JSON_TYPE, readJsonObject, readOptionalJsonObject } from "./json-body.ts";
@@ -98,9 +97,7 @@ function revokeKey({ keyManagement }: KeyRouteDeps): Call {
     },
     async handle(request, caller) {
       const target = targetOf(request, caller);
-      const key = await keyManagement.find(target);
-      if (!key) throw keyNotFound();
-      refuseEscalation(caller, key.scopes);
+      await refuseUnheld(keyManagement, target, caller);
       await keyManagement.revoke(target, caller.keyId);
       return { status: 204, text: "" };
     },
@@ -125,14 +122,18 @@ function rotateKey({ keyManagement }: KeyRouteDeps): Call {
       refuseIdempotencyKey(request);
       const target = targetOf(request, caller);
       const { overlapSeconds } = validate(await readOptionalJsonObject(request, KEY_BODY_LIMIT));
-      const key: ApiKey | undefined = await keyManagement.find(target);
-      if (!key) throw keyNotFound();
-      // Neither its owner nor its scopes can have changed when the rotation is carried out.
-      refuseEscalation(caller, key.scopes);
+      await refuseUnheld(keyManagement, target, caller);
       const successor = await keyManagement.rotate(target, overlapSeconds ?? DEFAULT_OVERLAP_SECONDS, caller.keyId);
       return { status: 201, body: successor, created: successor.id };
     },
   });
+}
+
+/** Refuses a change of a key that may do more. Neither its owner nor its scopes can have changed when it is carried out. */
+async function refuseUnheld(keyManagement: KeyManagement, target: KeyTarget, caller: Caller): Promise<void> {
+  const key = await keyManagement.find(target);
+  if (!key) throw keyNotFound();
+  refuseEscalation(caller, key.scopes);
 }
 
 /** Who sends one relies on a second call making nothing. */
@@ -144,7 +145,7 @@ function refuseIdempotencyKey(request: Request): void {
 }
 
 /** What cannot be an id is not looked up: PostgreSQL would refuse some of it as text. */
-function targetOf(request: Request, caller: Caller) {
+function targetOf(request: Request, caller: Caller): KeyTarget {
   const { id } = request.params;
   if (typeof id !== "string" || !isKeyId(id)) throw keyNotFound();
   return { id, reach: reachOf(caller) };

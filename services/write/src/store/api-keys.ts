@@ -41,7 +41,12 @@ export function createKeyStore(db: Database, timeoutMs = 2000) {
   }
 
   /** Finds a key that is neither revoked nor expired. Asked anew for every call, so that a revoked key stops at once. */
-  const findActive = createGatherer<string, ActiveKey | undefined>({ ...LOOK_UPS, timeoutMs, work: lookUp });
+  const findActive = createGatherer<string, ActiveKey | undefined>({
+    ...LOOK_UPS,
+    timeoutMs,
+    now: () => performance.now(),
+    work: lookUp,
+  });
 
   /**
    * Adds an admin key, unless there is a usable one already.

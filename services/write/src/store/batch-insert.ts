@@ -17,7 +17,8 @@ export function createBatchInserter({ newCode, counts }: { newCode: NewCode; cou
     let waiting = [...drafts.entries()];
     for (let tries = 0; tries < CODE_TRIES && waiting.length > 0; tries++) {
       const rows = claimCodes(waiting, used, newCode);
-      const created = rows.size > 0 ? await insertLinks(sql, [...rows.values()], author) : [];
+      const authored = [...rows.values()].map((row) => ({ ...row, author }));
+      const created = rows.size > 0 ? await insertLinks(sql, authored) : [];
       const byCode = new Map(created.map((link) => [link.code, link]));
       for (const [i, { alias }] of waiting) {
         outcomes[i] = byCode.get(rows.get(i)?.code ?? "") ?? (alias === null ? undefined : aliasTaken(alias));

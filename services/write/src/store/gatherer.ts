@@ -9,6 +9,8 @@ export type GathererOptions<Q, A> = {
   maxCalls: number;
   /** A call that was not answered so long after it came is refused, in ms. */
   timeoutMs: number;
+  /** The clock that calls are timed with, in ms; it never goes back. */
+  now: () => number;
   /**
    * Does the work of some calls, all of which came before it began. Resolves with one answer each, in their order, or with
    * a promise of one; a rejection is told to all of them.
@@ -25,7 +27,7 @@ type Waiting<Q, A> = {
 };
 
 /** Creates it. The returned function rejects with what the work rejects with, or `DeadlineExceeded`. */
-export function createGatherer<Q, A>({ lanes, maxCalls, timeoutMs, work }: GathererOptions<Q, A>) {
+export function createGatherer<Q, A>({ lanes, maxCalls, timeoutMs, now, work }: GathererOptions<Q, A>) {
   let waiting: Waiting<Q, A>[] = [];
   let underWay = 0;
   let scheduled = false;
@@ -35,7 +37,7 @@ export function createGatherer<Q, A>({ lanes, maxCalls, timeoutMs, work }: Gathe
     while (underWay < lanes && waiting.length > 0) {
       const chosen = waiting.slice(0, maxCalls);
       waiting = waiting.slice(maxCalls);
-      const endsAt = performance.now() - timeoutMs;
+      const endsAt = now() - timeoutMs;
       const inTime = chosen.filter(({ at }) => at > endsAt);
       for (const late of chosen) if (late.at <= endsAt) late.reject(new DeadlineExceeded(timeoutMs));
       if (inTime.length > 0) void carryOut(inTime);
@@ -45,7 +47,7 @@ export function createGatherer<Q, A>({ lanes, maxCalls, timeoutMs, work }: Gathe
   async function carryOut(calls: readonly Waiting<Q, A>[]): Promise<void> {
     underWay += 1;
     try {
-      const leftMs = Math.max(1, timeoutMs - (performance.now() - (calls[0]?.at ?? 0)));
+      const leftMs = Math.max(1, timeoutMs - (now() - (calls[0]?.at ?? 0)));
       const answers = await work(
         calls.map(({ call }) => call),
         leftMs,
@@ -63,7 +65,7 @@ export function createGatherer<Q, A>({ lanes, maxCalls, timeoutMs, work }: Gathe
   /** Those that arrive in one turn of the event loop go together. */
   return (call: Q): Promise<A> =>
     new Promise((resolve, reject) => {
-      waiting.push({ call, at: performance.now(), resolve, reject });
+      waiting.push({ call, at: now(), resolve, reject });
       if (scheduled) return;
       scheduled = true;
       setImmediate(begin);

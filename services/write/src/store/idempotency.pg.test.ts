@@ -1,8 +1,7 @@
 // What keys leave in the database, who may touch it, and what happens without the lock.
-import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, runRights, type TestDatabase } from "@linkfence/testkit";
 import { createCounts } from "../counts.ts";
 import { draftLink } from "../domain/link.ts";
 import { createIdempotency, type KeyedCall } from "./idempotency.ts";
@@ -189,12 +188,10 @@ describe("the removal of expired records", () => {
 
 describe("the role of the service", () => {
   test("creates, replays and sweeps, and may neither read nor change what is kept", async () => {
-    const rights = (name: string) =>
-      readFile(new URL(`../../../../infra/postgres/${name}.sql`, import.meta.url), "utf8");
     const own = await createTestDatabase("main");
     try {
-      await own.sql.unsafe(await rights("roles"));
-      await own.sql.unsafe(await rights("grants-main"));
+      await runRights(own.sql, "roles");
+      await runRights(own.sql, "grants-main");
       const sql = await own.sql.reserve();
       await sql`SET ROLE linkfence_write`;
       const take = () =>

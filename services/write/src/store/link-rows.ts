@@ -62,54 +62,38 @@ function expiryValue(sql: Sql, expiry: Expiry) {
   return expiry.kind === "at" ? sql`${expiry.time}::text::timestamptz` : sql`NULL::timestamptz`;
 }
 
-/** Rows of random codes, each with its own author, as one statement; codes that exist are left out of its result. */
-export function insertGathered(sql: Sql, rows: readonly (LinkRow & { author: Author })[]) {
-  const json = JSON.stringify(
-    rows.map(({ code, draft: { target, title, tags, note, expiry }, author: { owner, keyId } }) => ({
-      ...{ code, target, owner, title, tags, note, key: keyId },
-      lifetime: expiryValues(expiry).seconds,
-      expires_at: expiryValues(expiry).at,
-    })),
-  );
-  return sql<StoredLink[]>`
-    INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by)
-    SELECT code, 'RANDOM', target, owner, title, tags, note,
-           coalesce(expires_at, now() + make_interval(secs => lifetime)), key
-      FROM json_to_recordset(${json}::text::json)
-        AS item (code text, target text, owner text, title text, tags text[], note text, key text,
-                 lifetime int8, expires_at timestamptz)
-     ORDER BY code
-    ON CONFLICT (code) DO NOTHING
-    RETURNING ${linkColumns(sql)}`;
-}
+/** A row among others, each of which may have another author. */
+export type AuthoredRow = LinkRow & { author: Creator };
 
 /**
  * Many rows as one statement with one parameter, whatever their number; codes that exist are left out of its result.
  * The rows go in in the order of their codes: two such statements that share codes then wait for each other in one
  * direction only, and cannot deadlock.
  */
-export function insertLinks(sql: TransactionSql, rows: readonly LinkRow[], author: Creator) {
+export function insertLinks(sql: AnySql, rows: readonly AuthoredRow[]) {
   const json = JSON.stringify(
-    rows.map(({ code, kind, draft: { target, title, tags, note, expiry, line } }) => ({
+    rows.map(({ code, kind, draft: { target, title, tags, note, expiry, line }, author }) => ({
       code,
       kind,
       target,
+      owner: author.owner,
       title,
       tags,
       note,
       lifetime: expiryValues(expiry).seconds,
       expires_at: expiryValues(expiry).at,
-      import_line: line ?? null,
+      created_by: author.keyId,
+      import_id: author.importId,
+      import_line: line,
     })),
   );
   return sql<StoredLink[]>`
     INSERT INTO link (code, kind, target, owner, title, tags, note, expires_at, created_by, import_id, import_line)
-    SELECT code, kind, target, ${author.owner}, title, tags, note,
-           coalesce(expires_at, now() + make_interval(secs => lifetime)), ${author.keyId},
-           ${author.importId ?? null}::uuid, import_line
+    SELECT code, kind, target, owner, title, tags, note,
+           coalesce(expires_at, now() + make_interval(secs => lifetime)), created_by, import_id, import_line
       FROM json_to_recordset(${json}::text::json)
-        AS item (code text, kind text, target text, title text, tags text[], note text,
-                 lifetime int8, expires_at timestamptz, import_line int8)
+        AS item (code text, kind text, target text, owner text, title text, tags text[], note text,
+                 lifetime int8, expires_at timestamptz, created_by text, import_id uuid, import_line int8)
      ORDER BY code
     ON CONFLICT (code) DO NOTHING
     RETURNING ${linkColumns(sql)}`;

@@ -10,8 +10,9 @@ import { type BatchOutcome, countCreated, createBatchInserter } from "./batch-in
 import { createGatherer } from "./gatherer.ts";
 import {
   type Author,
-  insertGathered,
+  type AuthoredRow,
   insertLink,
+  insertLinks,
   type LinkRow,
   linkColumns,
   type StoredLink,
@@ -30,8 +31,6 @@ export type StoredRevocation = Omit<RevocationState, "effective"> & { epoch: str
 
 /** Statements under way at a time, each for whoever came since the last one began; a statement has 1.5 MB at the most. */
 const CREATIONS = { lanes: 2, maxCalls: 64 };
-
-type GatheredRow = LinkRow & { author: Author };
 
 export type LinkStoreOptions = {
   db: Database;
@@ -67,24 +66,29 @@ export function createLinkStore({ db, newCode, counts, timeoutMs = 2000, batchTi
   }
 
   /** Undefined where the code is taken, also by another one of the same statement. */
-  const insertRandom = createGatherer<GatheredRow, StoredLink | undefined>({
+  const insertRandom = createGatherer<AuthoredRow, StoredLink | undefined>({
     ...CREATIONS,
     timeoutMs,
-    work: (rows, leftMs) => (rows.length === 1 ? insertTogether(rows, leftMs) : insertApartIfNeeded(rows, leftMs)),
+    now: () => performance.now(),
+    work: insertRows,
   });
 
-  async function insertTogether(rows: readonly GatheredRow[], leftMs: number) {
-    const created = await retryTransient(() => db.run((sql) => insertGathered(sql, rows), leftMs));
+  async function insertTogether(rows: readonly AuthoredRow[], leftMs: number) {
+    const created = await retryTransient(() => db.run((sql) => insertLinks(sql, rows), leftMs));
     const byCode = new Map(created.map((link) => [link.code, link]));
-    return rows.map(({ code }, i) => (rows.findIndex((row) => row.code === code) === i ? byCode.get(code) : undefined));
+    return rows.map(({ code }) => {
+      const link = byCode.get(code);
+      byCode.delete(code);
+      return link;
+    });
   }
 
   /** What the database refuses of one must not be refused of its neighbours. */
-  async function insertApartIfNeeded(rows: readonly GatheredRow[], leftMs: number) {
+  async function insertRows(rows: readonly AuthoredRow[], leftMs: number) {
     try {
       return await insertTogether(rows, leftMs);
     } catch (error) {
-      if (classifyError(error) !== "fatal") throw error;
+      if (rows.length === 1 || classifyError(error) !== "fatal") throw error;
       return rows.map(async (row) => (await insertTogether([row], leftMs))[0]);
     }
   }
