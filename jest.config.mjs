@@ -26,7 +26,9 @@ export default {
   globalSetup: "<rootDir>/tests/setup/global-setup.mjs",
   globalTeardown: "<rootDir>/tests/setup/global-teardown.mjs",
   reporters: ["default", "<rootDir>/tests/setup/tally-reporter.mjs"],
-  maxWorkers: Math.max(2, availableParallelism()),
+  testSequencer: "<rootDir>/tests/setup/long-first.mjs",
+  // One more than there are cores: what fails and recovers is mostly waited for.
+  maxWorkers: availableParallelism() + 1,
   // Real processes and a real database start within a few tests; a hung one is ended well before CI's own limit.
   testTimeout: 60_000,
 };

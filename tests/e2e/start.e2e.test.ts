@@ -10,6 +10,7 @@ import {
   createHttpClient,
   findFreePorts,
   type RunningProcess,
+  until,
   watchProcess,
 } from "@linkfence/testkit";
 
@@ -29,7 +30,7 @@ afterAll(async () => {
 
 function start(env: Record<string, string> = {}): RunningProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const settings = { LINKFENCE_DATA_DIR: directory, LINKFENCE_PORT_BASE: String(base), LINKFENCE_REDIRECTS: "2" };
+  const settings = { LINKFENCE_DATA_DIR: directory, LINKFENCE_PORT_BASE: String(base) };
   return watchProcess(
     spawn(process.execPath, STARTER, { env: { PATH, HOME, ...settings, ...env }, stdio: ["ignore", "pipe", "pipe"] }),
   );
@@ -57,7 +58,7 @@ function listens(port: number): Promise<boolean> {
 describe("the start command", () => {
   test("brings everything up, prints the key once, serves on two redirects, and continues with the same data", async () => {
     const fresh = await mkdtemp(join(directory, "fresh-"));
-    const first = start({ LINKFENCE_DATA_DIR: fresh });
+    const first = start({ LINKFENCE_DATA_DIR: fresh, LINKFENCE_REDIRECTS: "2" });
     await first.printed("linkfence is ready.");
     const keyFile = join(fresh, "admin-key");
     const key = (await readFile(keyFile, "utf8")).trim();
@@ -81,9 +82,9 @@ describe("the start command", () => {
     await second.printed("linkfence is ready.");
     expect(second.output()).not.toContain(key);
     expect((await http.send(`http://127.0.0.1:${base}`, "/kept")).status).toBe(302);
-    let total = 0;
-    while (total < 3) total = (await api<{ total: number }>("GET", "/v1/links/kept/stats")).json.total;
-    expect(total).toBe(3);
+    const total = async () => (await api<{ total: number }>("GET", "/v1/links/kept/stats")).json.total;
+    await until(async () => (await total()) >= 3);
+    expect(await total()).toBe(3);
     expect((await api("POST", "/v1/links", body)).status).toBe(409);
     expect((await second.stop()).code).toBe(0);
   });
@@ -103,8 +104,8 @@ describe("the start command", () => {
     process.kill(write ?? 0, "SIGKILL");
     expect(await starter.exited).toEqual({ code: 1, signal: null });
     expect(starter.output()).toContain("write ended with SIGKILL");
-    for (const pid of children) while (isAlive(pid)) await new Promise(setImmediate);
-    expect(children.length).toBeGreaterThan(4);
+    for (const pid of children) await until(() => !isAlive(pid));
+    expect(children.length).toBeGreaterThan(3);
   });
 
   test("leaves no process behind when it is killed itself, and starts again on the same data", async () => {
@@ -112,7 +113,7 @@ describe("the start command", () => {
     await killed.printed("linkfence is ready.");
     killed.kill("SIGKILL");
     await killed.exited;
-    for (const offset of [0, 1, 2, 20]) while (await listens(base + offset));
+    for (const offset of [0, 1, 2, 20]) await until(async () => !(await listens(base + offset)));
     const again = start();
     await again.printed("linkfence is ready.");
     expect((await again.stop()).code).toBe(0);

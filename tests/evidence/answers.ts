@@ -6,9 +6,9 @@ import {
   type HttpClient,
   type Stack,
   startStack,
+  waitFor,
 } from "@linkfence/testkit";
 import type { EvidenceCase } from "./report.ts";
-import { waitFor } from "./waiting.ts";
 
 const TARGET = "https://example.com/?abc#123";
 const REFUSED_METHODS = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];

@@ -1,6 +1,7 @@
 // Both ends of the way of a click: what a redirect process says became of each, and what the database holds.
+
 import type { RunningService, TestDatabase } from "@linkfence/testkit";
-import { waitFor } from "./waiting.ts";
+import { waitFor } from "@linkfence/testkit";
 
 export type ClickAccount = {
   accepted: number;

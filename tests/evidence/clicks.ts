@@ -16,11 +16,11 @@ import {
   startStack,
   type TestDatabase,
   testServerUrl,
+  waitFor,
 } from "@linkfence/testkit";
 import { countClicks, settleClickAccount } from "./click-account.ts";
 import { type LossyRelay, startLossyRelay } from "./lossy-relay.ts";
 import type { EvidenceCase, Report } from "./report.ts";
-import { waitFor } from "./waiting.ts";
 
 const LINK = "followed";
 /** How long a visitor waits: a redirect that rests on memory or on one query takes milliseconds. */

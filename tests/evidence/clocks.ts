@@ -1,7 +1,7 @@
 // Wall clocks that are wrong and that step, of the processes and of the database: an expiry goes by the database's clock
 // as it is when the link is read, and nothing else goes by a wall clock.
 import { setTimeout as pause } from "node:timers/promises";
-import { createTestDatabase, type FaultProxy, startFaultProxy } from "@linkfence/testkit";
+import { createTestDatabase, type FaultProxy, meanwhile, startFaultProxy, waitFor } from "@linkfence/testkit";
 import { type DatabaseClock, exchangeClock, HOUR_MS, setBack, wrongClock } from "./clock-steps.ts";
 import { closingAfterwards } from "./closing.ts";
 import { followExpiry, insertExpiring } from "./expiries.ts";
@@ -9,7 +9,6 @@ import { insertLinks, revokeLinks } from "./link-rows.ts";
 import { startRedirect, type Visit } from "./redirect-process.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { type Fleet, lastOldMs, revokeOneByOne, revokeWatched, warm } from "./revocation-windows.ts";
-import { meanwhile, waitFor } from "./waiting.ts";
 
 const POLL_MS = 100;
 const QUERY_TIMEOUT_MS = 1000;

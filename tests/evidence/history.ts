@@ -1,6 +1,6 @@
 // A reader's place in the change log, through everything that can become of the log: the server restarted, rows gone,
 // and another history under the same numbers.
-import { type FaultProxy, startFaultProxy } from "@linkfence/testkit";
+import { type FaultProxy, startFaultProxy, waitFor } from "@linkfence/testkit";
 import { closingAfterwards } from "./closing.ts";
 import { insertLinks, revokeLinks } from "./link-rows.ts";
 import { type OwnServer, startOwnServer } from "./own-server.ts";
@@ -8,7 +8,6 @@ import { promoteLagging } from "./promotion.ts";
 import { type RedirectProcess, startRedirect } from "./redirect-process.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { lastOldMs, revokeWatched } from "./revocation-windows.ts";
-import { waitFor } from "./waiting.ts";
 
 const POLL_MS = 100;
 const QUERY_TIMEOUT_MS = 1000;

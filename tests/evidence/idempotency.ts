@@ -8,6 +8,7 @@ import {
   startPooler,
   startService,
   type TestDatabase,
+  waitFor,
 } from "@linkfence/testkit";
 import {
   BATCH,
@@ -19,7 +20,6 @@ import {
 } from "../../services/write/src/idempotency.fixture.ts";
 import { closingAfterwards } from "./closing.ts";
 import type { EvidenceCase, Report } from "./report.ts";
-import { waitFor } from "./waiting.ts";
 
 const REQUESTS = 200;
 const PROCESSES = 3;

@@ -4,9 +4,11 @@ import {
   createHttpClient,
   createTestDatabase,
   findFreePorts,
+  keepOn,
   type RunningService,
   readMetric,
   startService,
+  waitFor,
   waitUntilReady,
 } from "@linkfence/testkit";
 import { countClicks, settleClickAccount } from "./click-account.ts";
@@ -14,7 +16,6 @@ import { closingAfterwards } from "./closing.ts";
 import { insertLinks } from "./link-rows.ts";
 import { type OwnServer, startOwnServer } from "./own-server.ts";
 import type { EvidenceCase, Report } from "./report.ts";
-import { keepOn, waitFor } from "./waiting.ts";
 
 const ROUNDS = 30;
 const LINKS = 20;

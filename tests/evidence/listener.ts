@@ -1,11 +1,17 @@
 // The connection for LISTEN broken in every way, under a real process that polls: revocations do not depend on it.
 import { setTimeout as pause } from "node:timers/promises";
-import { createTestDatabase, startFaultProxy, type TestDatabase, testServerUrl } from "@linkfence/testkit";
+import {
+  createTestDatabase,
+  meanwhile,
+  startFaultProxy,
+  type TestDatabase,
+  testServerUrl,
+  waitFor,
+} from "@linkfence/testkit";
 import { insertLinks, revokeLinks } from "./link-rows.ts";
 import { type RedirectProcess, startRedirect } from "./redirect-process.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { revokeWatched, spread, type Window } from "./revocation-windows.ts";
-import { meanwhile, waitFor } from "./waiting.ts";
 
 /** So slow that what a notification does cannot be taken for what a poll does. */
 const POLL_MS = 1000;

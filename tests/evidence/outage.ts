@@ -1,14 +1,13 @@
 // The main database away for ten seconds under load, in the two ways in which a server can be: it refuses, or it accepts
 // and never answers. One process may answer from memory for longer than that, another for two seconds only.
 import { setTimeout as pause } from "node:timers/promises";
-import { type FaultMode, type FaultProxy, startFaultProxy } from "@linkfence/testkit";
+import { type FaultMode, type FaultProxy, keepOn, startFaultProxy, waitFor } from "@linkfence/testkit";
 import { closingAfterwards } from "./closing.ts";
 import { insertLinks, revokeLinks, targetOf } from "./link-rows.ts";
 import { type OwnServer, startOwnServer } from "./own-server.ts";
 import { type RedirectProcess, startRedirect, type Visit } from "./redirect-process.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { lastOldMs, revokeWatched } from "./revocation-windows.ts";
-import { keepOn, waitFor } from "./waiting.ts";
 
 const AWAY_MS = 10_000;
 const POLL_MS = 100;

@@ -1,12 +1,11 @@
 // Reads of a link that something overtakes: a revocation, or the loss of all that was remembered. The row has been
 // read, and its answer is held back until that has happened. Each rule once as it is, and once taken out.
-import { createTestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, waitFor } from "@linkfence/testkit";
 import type { Loader } from "../../services/redirect/src/cache/loader.ts";
 import type { Entry } from "../../services/redirect/src/domain/entry.ts";
 import { insertLinks, revokeLinks } from "./link-rows.ts";
 import { type Scene, startRedirectInProcess, type Weakening, withRedirectInProcess } from "./redirect-in-process.ts";
 import type { EvidenceCase } from "./report.ts";
-import { waitFor } from "./waiting.ts";
 
 /** Far beyond the length of any of these: nothing ends by itself. */
 const LONG_TTL_MS = 60_000;

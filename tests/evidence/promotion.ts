@@ -1,13 +1,12 @@
 // A standby that lacks the end of its primary's history becomes the server: two embedded servers with streaming
 // replication, and redirect processes whose connection is led from the one to the other.
-import { type FaultProxy, mapConcurrently, startFaultProxy } from "@linkfence/testkit";
+import { type FaultProxy, mapConcurrently, meanwhile, startFaultProxy, waitFor } from "@linkfence/testkit";
 import { closingAfterwards } from "./closing.ts";
 import { insertLinks, revokeLinks } from "./link-rows.ts";
 import { type OwnServer, startOwnServer, startStandby } from "./own-server.ts";
 import { type RedirectProcess, startRedirect, type Visit } from "./redirect-process.ts";
 import type { Report } from "./report.ts";
 import { lastOldMs, revokeWatched } from "./revocation-windows.ts";
-import { meanwhile, waitFor } from "./waiting.ts";
 
 const POLL_MS = 100;
 const QUERY_TIMEOUT_MS = 1000;

@@ -5,7 +5,7 @@ import { EventEmitter, once } from "node:events";
 import { createDatabase, type Database } from "@linkfence/db";
 import { createFollower, type Follower, type Moment, type RestartCause, readChanges } from "@linkfence/link-feed";
 import { listen } from "@linkfence/service-shell";
-import { createHttpClient, createTestDatabase, type HttpRequest, type TestDatabase } from "@linkfence/testkit";
+import { createHttpClient, createTestDatabase, type HttpRequest, type TestDatabase, waitFor } from "@linkfence/testkit";
 import { createApp } from "../../services/redirect/src/app.ts";
 import { createLinkCache, type LinkCache } from "../../services/redirect/src/cache/link-cache.ts";
 import { createLinkLookup, type LinkLookup } from "../../services/redirect/src/cache/link-lookup.ts";
@@ -14,7 +14,6 @@ import { createClickRing } from "../../services/redirect/src/clicks/click-ring.t
 import { createHotPath } from "../../services/redirect/src/http/hot-path.ts";
 import { registerInstance } from "../../services/redirect/src/store/instance.ts";
 import { createLinkReader } from "../../services/redirect/src/store/links.ts";
-import { waitFor } from "./waiting.ts";
 
 /** Parts to put in the place of the real ones. */
 export type Weakening = {

@@ -1,9 +1,8 @@
 // Redirect processes that nobody speaks to, and what each of them answers while a link is revoked.
-import { createTestDatabase, mapConcurrently, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, mapConcurrently, type TestDatabase, waitFor } from "@linkfence/testkit";
 import { closingAfterwards } from "./closing.ts";
 import { revokeLinks } from "./link-rows.ts";
 import { type RedirectProcess, startRedirect, type Visit } from "./redirect-process.ts";
-import { waitFor } from "./waiting.ts";
 
 /** Every window is far shorter; this only ends a broken run. */
 const WATCH_MS = 60_000;

@@ -1,8 +1,7 @@
 // Two shorteners for a browser to follow links on: the product, and one that says nothing to caches.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createApiClient, createHttpClient, startStack } from "@linkfence/testkit";
-import { waitFor } from "./waiting.ts";
+import { createApiClient, createHttpClient, startStack, waitFor } from "@linkfence/testkit";
 
 export type Shortener = {
   /** Base URL of the links. */

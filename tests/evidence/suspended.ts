@@ -2,12 +2,18 @@
 // knows is too old. It was given the events of many connections at once and works through them before it looks at its
 // timers: a timer comes too late, and only a clock that is read for each answer tells the truth.
 import { setTimeout as passed } from "node:timers/promises";
-import { createTestDatabase, spawnProcess, startService, type TestDatabase, waitUntilReady } from "@linkfence/testkit";
+import {
+  createTestDatabase,
+  spawnProcess,
+  startService,
+  type TestDatabase,
+  waitFor,
+  waitUntilReady,
+} from "@linkfence/testkit";
 import { closingAfterwards } from "./closing.ts";
 import { insertLinks, revokeLinks } from "./link-rows.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { openPipelines, type PipelinedAnswer, type RequestPipelines } from "./request-pipelines.ts";
-import { waitFor } from "./waiting.ts";
 
 const CLIENTS = 60;
 /** Sixty times as many keep a process busy for some hundred milliseconds. */

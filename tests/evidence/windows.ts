@@ -1,5 +1,6 @@
 // How long a revoked or expired link lives on, from real processes. A request counts from when it was sent; the bounds
 // are computed from the settings and the sampling interval of the watcher.
+import { waitFor } from "@linkfence/testkit";
 import { followExpiry } from "./expiries.ts";
 import { insertLinks } from "./link-rows.ts";
 import type { RedirectProcess } from "./redirect-process.ts";
@@ -14,7 +15,6 @@ import {
   warm,
   withFleet,
 } from "./revocation-windows.ts";
-import { waitFor } from "./waiting.ts";
 
 /** Deadline of a query: a read of the log or of a link ends within it, or is repeated. */
 const QUERY_MS = 1000;

@@ -8,6 +8,7 @@ import {
   type Stack,
   startStack,
   terminateConnections,
+  until,
 } from "@linkfence/testkit";
 
 let stack: Stack;
@@ -57,7 +58,7 @@ describe("when every connection is ended", () => {
     expect(await terminateAll()).toBeGreaterThan(4);
     await insist(() => api("DELETE", `/v1/links/${revoked}?wait=committed`));
     for (const redirect of [0, 1]) {
-      while ((await follow(revoked, redirect)) !== 410);
+      await until(async () => (await follow(revoked, redirect)) === 410);
       expect(await follow(kept, redirect)).toBe(302);
       expect(await flushes(redirect)).toEqual(['linkfence_flushes_total{cause="started"} 1']);
     }
@@ -76,11 +77,11 @@ describe("when every connection is ended", () => {
     });
     for (let round = 0; round < 10; round += 1) {
       const code = await create();
-      for (const redirect of [0, 1]) while ((await follow(code, redirect)) !== 302);
+      for (const redirect of [0, 1]) await until(async () => (await follow(code, redirect)) === 302);
       await terminateAll();
       await insist(() => api("DELETE", `/v1/links/${code}?wait=committed`));
       await terminateAll();
-      for (const redirect of [0, 1]) while ((await follow(code, redirect)) !== 410);
+      for (const redirect of [0, 1]) await until(async () => (await follow(code, redirect)) === 410);
     }
     stop.abort();
     await Promise.all(load);
@@ -89,7 +90,7 @@ describe("when every connection is ended", () => {
 
     let stored = 0;
     for (const redirect of stack.redirects) {
-      while ((await readMetric(redirect, "linkfence_clicks_in_flight")) > 0);
+      await until(async () => (await readMetric(redirect, "linkfence_clicks_in_flight")) === 0);
       expect(await readMetric(redirect, 'linkfence_clicks_dropped_total{reason="ring-full"}')).toBe(0);
       stored += await readMetric(redirect, "linkfence_clicks_accepted_total");
     }

@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createTestDatabase, startFaultProxy, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, startFaultProxy, type TestDatabase, until } from "@linkfence/testkit";
 import { createDatabase } from "./connect.ts";
 import { classifyError, DeadlineExceeded, PoolOverloaded } from "./errors.ts";
 
@@ -36,7 +36,7 @@ describe("a database call", () => {
     const calls = await Promise.allSettled([1, 2, 3].map(() => db.run((sql) => sql`SELECT 1`)));
     for (const call of calls) expect(call).toMatchObject({ reason: expect.any(DeadlineExceeded) });
     await replaced;
-    while (proxy.connections() > 0) await new Promise(setImmediate);
+    await until(() => proxy.connections() === 0);
     proxy.set("pass");
     await db.run((sql) => sql`SELECT 1`, 5000);
     expect(before).toBe(2);

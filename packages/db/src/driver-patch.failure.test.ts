@@ -1,6 +1,12 @@
 // What patches/postgres@3.4.9.patch mends: each of these fails with the driver as it is published.
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createTestDatabase, startFaultProxy, type TestDatabase, terminateConnections } from "@linkfence/testkit";
+import {
+  createTestDatabase,
+  startFaultProxy,
+  type TestDatabase,
+  terminateConnections,
+  until,
+} from "@linkfence/testkit";
 import { createDatabase, type Database } from "./connect.ts";
 import { classifyError } from "./errors.ts";
 
@@ -50,7 +56,7 @@ test("a transaction that lost its connection sends nothing more, on no connectio
   });
   await expect(work).rejects.toMatchObject({ code: "CONNECTION_CLOSED" });
   expect(await db.run((sql) => sql`SELECT 1 AS one`)).toHaveLength(1);
-  while (after.length < 2) await new Promise(setImmediate);
+  await until(() => after.length >= 2);
   expect(after).toEqual(["unavailable", "unavailable"]);
   expect(await kept()).toEqual([]);
   await db.close();
@@ -61,7 +67,7 @@ test("a connection that is reset under a transaction leaves nothing behind for t
   const { db } = open(proxy.through(database.url));
   for (let round = 0; round < 5; round += 1) {
     const work = db.transaction((sql) => sql`SELECT pg_sleep(4)`).catch(classifyError);
-    while ((await sleepers()).length === 0);
+    await until(async () => (await sleepers()).length !== 0);
     proxy.reset();
     expect(await work).toBe("unavailable");
     const answers = await Promise.all(

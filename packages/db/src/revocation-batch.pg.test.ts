@@ -1,7 +1,7 @@
 // Many codes in one call come to what the loop of the third migration made of them, one after the other.
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
 import fc from "fast-check";
 import type postgres from "postgres";
 
@@ -68,7 +68,7 @@ test("one call is one notification, with the greatest number; a call that change
   await revoke(now.sql, ["ccc", "ddd", "unknown"], "ann");
   await revoke(now.sql, [], "ann");
   await revoke(now.sql, ["ddd"], "bob");
-  while (heard.at(-1) !== "4") await new Promise(setImmediate);
+  await until(() => heard.at(-1) === "4");
   await unlisten();
   expect(heard).toEqual(["3", "4"]);
 });

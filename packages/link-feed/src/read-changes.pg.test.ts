@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
 import { type Change, judgePage, type Position, readFrom } from "./cursor.ts";
 import { PAGE_LIMIT, readChanges } from "./read-changes.ts";
 
@@ -128,7 +128,7 @@ describe("the change log", () => {
     await revokeAll("batch");
     await revokeAll("batch");
     await test_.sql`SELECT pg_notify('link_change', 'last')`;
-    while (heard.at(-1) !== "last") await new Promise(setImmediate);
+    await until(() => heard.at(-1) === "last");
     const { page } = await read(null);
     expect(heard).toEqual([String(page.head), "last"]);
     await unlisten();

@@ -6,6 +6,7 @@ import {
   startFaultProxy,
   startPooler,
   type TestDatabase,
+  until,
 } from "@linkfence/testkit";
 import pgListen from "pg-listen";
 import { createWake, type Wake, type WakeState } from "./wake.ts";
@@ -176,7 +177,7 @@ describe("a listener", () => {
         WHERE datname = current_database() AND application_name = 'linkfence-listen'`;
       for (const { pid } of rows) ended.add(pid);
     }
-    while (listener.wake.stats().reconnects < 20) await new Promise(setImmediate);
+    await until(() => listener.wake.stats().reconnects >= 20);
     await expectToHear(listener);
   });
 
@@ -236,7 +237,7 @@ describe("a listener that is stopped", () => {
     // Another one lives through several questions meanwhile, which is longer than any pause of the stopped one.
     const other = listen(proxy.through(database.url));
     for (let round = 0; round < 5; round += 1) await expectToHear(other);
-    while (proxy.connections() > 1) await new Promise(setImmediate);
+    await until(() => proxy.connections() <= 1);
     expect({ wakes: seen.wakes.length, states: seen.states.length }).toEqual(before);
     expect(stopped.state()).toBe("stopped");
   };
@@ -253,9 +254,9 @@ describe("a listener that is stopped", () => {
   test("while it connects to a peer that never answers ends its socket", async () => {
     proxy.set("hang");
     const listener = listen(proxy.through(database.url));
-    while (proxy.connections() === 0) await new Promise(setImmediate);
+    await until(() => proxy.connections() !== 0);
     listener.wake.stop();
-    while (proxy.connections() > 0) await new Promise(setImmediate);
+    await until(() => proxy.connections() === 0);
     await silentAfter(listener.wake, listener.seen);
   });
 

@@ -30,3 +30,4 @@ export {
 export { runRights } from "./rights.ts";
 export { type RunningService, type ServiceName, startService } from "./services.ts";
 export { makeAdminKey, readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";
+export { keepOn, meanwhile, until, waitFor } from "./waiting.ts";

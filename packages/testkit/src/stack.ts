@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { spawnProcess } from "./processes.ts";
 import { type RunningService, startService } from "./services.ts";
@@ -56,6 +57,9 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   };
 }
 
+/** A start takes some hundred milliseconds. */
+const LOOK_EVERY_MS = 10;
+
 /** Asks `/readyz` until it says yes. Rejects with its last reason after 30 s. */
 export async function waitUntilReady(service: RunningService): Promise<void> {
   const endsAt = performance.now() + 30_000;
@@ -64,6 +68,7 @@ export async function waitUntilReady(service: RunningService): Promise<void> {
     const response = await fetch(`${service.opsUrl}/readyz`).catch(() => null);
     if (response?.status === 200) return;
     if (response) last = await response.text();
+    await pause(LOOK_EVERY_MS);
   }
   throw new Error(`not ready: ${last}\n${service.output()}`);
 }

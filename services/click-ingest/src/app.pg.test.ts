@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
 import { createApp } from "./app.ts";
 import { createIntake, type Intake } from "./queue/intake.ts";
 import { createLedger, type Ledger } from "./queue/ledger.ts";
@@ -47,10 +47,6 @@ async function serve(parts: Pick<Parameters<typeof createApp>[0], "intake">) {
   const started = createServer(app);
   await new Promise<void>((resolve) => started.listen(0, "127.0.0.1", resolve));
   return { server: started, url: `http://127.0.0.1:${(started.address() as AddressInfo).port}` };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise(setImmediate);
 }
 
 const countRows = async () => (await database.sql`SELECT count(*)::int AS n FROM click`)[0]?.n;

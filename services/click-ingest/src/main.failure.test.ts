@@ -7,6 +7,7 @@ import {
   startService,
   type TestDatabase,
   terminateConnections,
+  until,
 } from "@linkfence/testkit";
 import { postBatch, sendUntilAnswered } from "./test-support/resending-sender.ts";
 import { sampleClicks } from "./test-support/sample-clicks.ts";
@@ -35,10 +36,6 @@ async function storedIds(): Promise<string[]> {
 }
 
 const idsOf = (clicks: readonly Click[]) => clicks.map(({ id }) => id).sort();
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise(setImmediate);
-}
 
 describe("every connection terminated by the server", () => {
   test("while idle costs nothing: the next batch is stored", async () => {

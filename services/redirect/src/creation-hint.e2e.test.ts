@@ -1,6 +1,13 @@
 // What a redirect process is told of a link that has just come into being.
 import { expect, test } from "@jest/globals";
-import { createHttpClient, createTestDatabase, readMetric, startService, waitUntilReady } from "@linkfence/testkit";
+import {
+  createHttpClient,
+  createTestDatabase,
+  readMetric,
+  startService,
+  until,
+  waitUntilReady,
+} from "@linkfence/testkit";
 
 const NEGATIVE_MS = 10_000;
 
@@ -13,7 +20,7 @@ test("a code that was asked for before it existed leads to its target as soon as
   const redirect = await startService("redirect", settings);
   try {
     await waitUntilReady(redirect);
-    while ((await readMetric(redirect, "linkfence_listening")) !== 1);
+    await until(async () => (await readMetric(redirect, "linkfence_listening")) === 1);
     const status = async () => (await http.send(redirect.url, "/later")).status;
     const askedAt = performance.now();
     expect(await status()).toBe(404);
@@ -21,7 +28,7 @@ test("a code that was asked for before it existed leads to its target as soon as
       VALUES ('later', 'https://example.com/', 'ann', 'ALIAS', 'k')`;
     expect(await status()).toBe(404);
     await database.sql`SELECT pg_notify('link_created', '')`;
-    while ((await status()) !== 302);
+    await until(async () => (await status()) === 302);
     expect(performance.now() - askedAt).toBeLessThan(NEGATIVE_MS);
   } finally {
     http.close();

@@ -9,6 +9,7 @@ import {
   startService,
   type TestDatabase,
   terminateConnections,
+  until,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -90,7 +91,7 @@ describe("the registry", () => {
     let after = await registry();
     while (after.length === 0) after = await registry();
     expect(after[0]?.id).not.toBe(before?.id);
-    while ((await flushes()).length < 2);
+    await until(async () => (await flushes()).length >= 2);
     expect(await flushes()).toEqual(expect.arrayContaining([["registration-lost", 1]]));
     expect(await status(code)).toBe(302);
   });
@@ -127,11 +128,11 @@ describe("when all its connections are ended", () => {
     });
     for (let round = 0; round < 10; round += 1) {
       const code = await createLink();
-      while ((await status(code)) !== 302);
+      await until(async () => (await status(code)) === 302);
       await terminateConnections(database);
       await revoke(code);
       await terminateConnections(database);
-      while ((await status(code)) !== 410);
+      await until(async () => (await status(code)) === 410);
     }
     stop.abort();
     await Promise.all(load);
@@ -156,7 +157,7 @@ describe("SIGTERM", () => {
     await locker`BEGIN`;
     await locker`LOCK TABLE link IN ACCESS EXCLUSIVE MODE`;
     const answer = http.send(redirect.url, `/${slow}`);
-    while ((await readMetric(redirect, "linkfence_loads_under_way")) !== 1);
+    await until(async () => (await readMetric(redirect, "linkfence_loads_under_way")) === 1);
 
     redirect.kill("SIGTERM");
     await idleEnded;

@@ -11,6 +11,7 @@ import {
   startPooler,
   startService,
   type TestDatabase,
+  until,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -67,7 +68,7 @@ const ready = async () => (await fetch(`${redirect.opsUrl}/readyz`)).status;
 const revoke = (code: string) => database.sql`SELECT * FROM revoke_links(ARRAY[${code}], 'ann', 'k')`;
 
 /** Asks again and again until `status` comes; `while_` is what may come until then. */
-async function until(path: string, status: number, while_: readonly number[]): Promise<void> {
+async function untilAnswered(path: string, status: number, while_: readonly number[]): Promise<void> {
   for (let last = -1; last !== status; ) {
     last = (await get(path)).status;
     expect([status, ...while_]).toContain(last);
@@ -94,8 +95,8 @@ describe("a process that starts while the database is away", () => {
 
       proxy.set("pass");
       await waitUntilReady(redirect);
-      await until(`/${code}`, 302, [503]);
-      while ((await readMetric(redirect, "linkfence_listening")) !== 1);
+      await untilAnswered(`/${code}`, 302, [503]);
+      await until(async () => (await readMetric(redirect, "linkfence_listening")) === 1);
     },
   );
 });
@@ -115,7 +116,7 @@ describe("a table that is locked", () => {
     expect((await get(`/${warm}`)).status).toBe(302);
     await locker`ROLLBACK`;
     locker.release();
-    await until(`/${cold}`, 302, [503]);
+    await untilAnswered(`/${cold}`, 302, [503]);
     expect(await readMetric(redirect, "linkfence_loads_under_way")).toBe(0);
   });
 });
@@ -133,7 +134,7 @@ describe("a connection string for LISTEN that leads through a pooler in transact
     const [code = ""] = await createLinks(1);
     expect((await get(`/${code}`)).status).toBe(302);
     await revoke(code);
-    await until(`/${code}`, 410, [302]);
+    await untilAnswered(`/${code}`, 410, [302]);
     pooler.set("pass");
     await waitUntilReady(redirect);
     await pooler.close();

@@ -7,6 +7,7 @@ import {
   startFaultProxy,
   startService,
   testServerUrl,
+  until,
   waitUntilReady,
 } from "@linkfence/testkit";
 import { openReader } from "./changes/reader.fixture.ts";
@@ -45,7 +46,7 @@ test.each<[string, FaultMode]>([
     const before = await failures();
     proxy.set(mode);
     codes.push(...(await revokeNew(500)));
-    while ((await failures()) < before + 3) await new Promise(setImmediate);
+    await until(async () => (await failures()) >= before + 3);
     expect(reader.state.ended).toBe(false);
     const refused = await openReader(write.url, { key });
     expect(refused.status).toBe(503);

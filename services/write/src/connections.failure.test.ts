@@ -1,6 +1,6 @@
 // The server ends the connections of the service: nobody exits, and what comes next works or says 503.
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { terminateConnections } from "@linkfence/testkit";
+import { terminateConnections, until } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
 let world: ApiWorld;
@@ -19,7 +19,7 @@ test("while idle: one warning for each connection, and the next call works", asy
   const connections = row?.n ?? 0;
   expect(connections).toBeGreaterThan(0);
   await terminateConnections(world.database);
-  while (lost() < connections) await new Promise(setImmediate);
+  await until(() => lost() >= connections);
   expect(lost()).toBe(connections);
   expect((await world.create({ target: "https://example.com/" })).status).toBe(201);
 });
@@ -38,7 +38,7 @@ test("under load, again and again: each answer is 201 or 503, and every 201 is a
   const load = Promise.all(Array.from({ length: 8 }, worker));
   for (let round = 0; round < 10; round += 1) {
     const before = created.length;
-    while (created.length < before + 20) await new Promise(setImmediate);
+    await until(() => created.length >= before + 20);
     await terminateConnections(world.database);
   }
   stop.abort();
@@ -70,7 +70,7 @@ test("under batches, again and again: each answer is 200 or 503, and every link 
   // With the driver as it is published the process ends within a few rounds.
   for (let round = 0; round < 20; round += 1) {
     const before = created.length;
-    while (created.length === before && !statuses.has(0)) await new Promise(setImmediate);
+    await until(() => !(created.length === before && !statuses.has(0)));
     await terminateConnections(world.database);
   }
   stop.abort();

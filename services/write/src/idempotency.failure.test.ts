@@ -13,6 +13,7 @@ import {
   startService,
   type TestDatabase,
   terminateConnections,
+  until,
 } from "@linkfence/testkit";
 import { BATCH, common, createKeyedPost, LINK, LINKS, SINGLE } from "./idempotency.fixture.ts";
 
@@ -48,7 +49,7 @@ async function codes(): Promise<string[]> {
 async function commitUnheard(answerOf: string, body: string, path: string) {
   pooler.withhold(answerOf);
   const lost = post("k1", body, path).catch(() => undefined);
-  while ((await codes()).length === 0) await new Promise(setImmediate);
+  await until(async () => (await codes()).length !== 0);
   return { committed: await codes(), lost };
 }
 
@@ -101,7 +102,7 @@ test("connections are lost again and again: whoever repeats until there is an an
   );
   for (let round = 0; round < 10; round += 1) {
     const before = told.size;
-    while (told.size < before + 20) await new Promise(setImmediate);
+    await until(() => told.size >= before + 20);
     await terminateConnections(database);
   }
   stop.abort();
@@ -116,7 +117,7 @@ describe("without a key", () => {
   test("the same silence of the database, and a repetition, make a second link", async () => {
     pooler.withhold("INSERT INTO link");
     const lost = post(null);
-    while ((await codes()).length === 0) await new Promise(setImmediate);
+    await until(async () => (await codes()).length !== 0);
     expect((await lost).status).toBe(503);
     expect((await post(null)).status).toBe(201);
     expect(await codes()).toHaveLength(2);
@@ -125,7 +126,7 @@ describe("without a key", () => {
   test("the same end of the process, and a repetition, make a second link", async () => {
     pooler.withhold("INSERT INTO link");
     const lost = post(null).catch(() => undefined);
-    while ((await codes()).length === 0) await new Promise(setImmediate);
+    await until(async () => (await codes()).length !== 0);
     write.kill("SIGKILL");
     await write.exited;
     expect(await lost).toBeUndefined();
@@ -140,7 +141,7 @@ test("a stop lets those who wait for a key have their answer, and ends in time",
     await sql`SELECT * FROM take_idempotency_key('admin', 'POST /v1/links', 'k1', ${Buffer.alloc(32)}, 0)`;
     const waiting = Promise.all([post("k1"), post("k1"), post("k1")]);
     const awaited = () => readMetric(write, 'linkfence_idempotency_keys_awaited{where="memory"}');
-    while ((await awaited()) !== 2);
+    await until(async () => (await awaited()) === 2);
     const stopped = write.stop();
     expect((await waiting).map(({ status }) => status)).toEqual([409, 409, 409]);
     expect(await stopped).toEqual({ code: 0, signal: null });

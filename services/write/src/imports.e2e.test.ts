@@ -1,7 +1,7 @@
 // Importing files over the API of a service, as its callers do it.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Import, ImportErrorPage, ImportLinkPage, Link } from "@linkfence/contracts";
-import { readMetric } from "@linkfence/testkit";
+import { readMetric, until } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 import { CSV, type FileOptions, JSON_LINES, openFile, readPages, sendFile } from "./imports.fixture.ts";
 
@@ -140,7 +140,7 @@ describe("while a file is on its way", () => {
       expect([status, headers["retry-after"], body]).toMatchObject([409, "2", { code: "import-in-use" }]);
     }
     file.destroy();
-    while ((await show(running.id)).state === "RUNNING");
+    await until(async () => (await show(running.id)).state !== "RUNNING");
     expect(await show(running.id)).toMatchObject({ state: "INTERRUPTED", lines: 1200 });
     const { status, body } = await send(`target\n${lines}${linesOf(10, 1200)}`, options);
     expect([status, body]).toMatchObject([201, { id: running.id, lines: 1210, created: 1210 }]);

@@ -13,6 +13,7 @@ import {
   startFaultProxy,
   startService,
   type TestDatabase,
+  until,
 } from "@linkfence/testkit";
 import { openFile, sendFile } from "./imports.fixture.ts";
 
@@ -155,10 +156,10 @@ test("connections are broken off again and again, at any byte: whoever repeats h
     sent = Math.min(FILE.length, round * 9_973);
     const file = openFile(write.url, adminKey, KEY);
     await file.write(FILE.slice(0, sent));
-    while ((await uploads()) === 0);
+    await until(async () => (await uploads()) !== 0);
     file.destroy();
     const endedAt = performance.now();
-    while ((await uploads()) > 0);
+    await until(async () => (await uploads()) === 0);
     slowest = Math.max(slowest, performance.now() - endedAt);
   }
   for (;;) {
@@ -194,7 +195,7 @@ test("a stop ends an upload with what it has decided, tells where it is kept, an
   const file = openFile(write.url, adminKey, KEY);
   await file.write(FILE.slice(0, 30_000));
   const whole = FILE.slice(0, 30_000).split("\n").length - 2;
-  while ((await linesDone()) < 500);
+  await until(async () => (await linesDone()) >= 500);
   write.kill("SIGTERM");
   const { status, headers, body } = await file.answer;
   expect([status, headers["retry-after"], body]).toMatchObject([503, "2", { code: "unavailable" }]);

@@ -7,6 +7,7 @@ import {
   readMetric,
   sendChecked,
   startService,
+  until,
 } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
@@ -33,7 +34,7 @@ async function lastUse(): Promise<Date | null> {
   return row?.at ?? null;
 }
 async function written(times: number): Promise<void> {
-  while ((await writes()) < times) await new Promise(setImmediate);
+  await until(async () => (await writes()) >= times);
 }
 const ask = async () => (await world.api("GET", "/v1/links/unknown1", undefined, key)).status;
 
@@ -106,7 +107,7 @@ describe("a key whose row", () => {
     const headers = { Authorization: `Bearer ${key}` };
     const answer = await sendChecked(http, own.url, "/v1/links/unknown1", { headers });
     expect(answer.status).toBe(404);
-    while ((await readMetric(own, "linkfence_key_use_failures_total")) === 0) await new Promise(setImmediate);
+    await until(async () => (await readMetric(own, "linkfence_key_use_failures_total")) !== 0);
     expect((await sendChecked(http, own.url, "/v1/links/unknown1", { headers })).status).toBe(404);
     http.close();
     await own.stop();

@@ -1,6 +1,6 @@
 // Creations whose Idempotency-Key another process has: how long they wait, and what that costs everybody else.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { createHttpClient, readMetric } from "@linkfence/testkit";
+import { createHttpClient, readMetric, until } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 import { createKeyedPost } from "./idempotency.fixture.ts";
 
@@ -79,7 +79,7 @@ describe("a key in use elsewhere", () => {
     let answer: ReturnType<typeof post> | undefined;
     await holding([key], async () => {
       answer = post(key);
-      while (!(await isWaiting()));
+      await until(() => isWaiting());
     });
     expect(await answer).toMatchObject({ status: 201, replayed: undefined });
   });

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { checkRaw, readMetric } from "@linkfence/testkit";
+import { checkRaw, readMetric, until } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
 let world: ApiWorld;
@@ -120,8 +120,8 @@ describe("a batch", () => {
 
   test("that does not fit beside the others is 503 at once, and fits again when they are done", async () => {
     const reserved = () => readMetric(world.write, "linkfence_batch_bytes");
-    const until = async (bytes: number) => {
-      while ((await reserved()) !== bytes) await new Promise(setImmediate);
+    const untilReserved = async (bytes: number) => {
+      await until(async () => (await reserved()) === bytes);
     };
     const { hostname, port } = new URL(world.write.url);
     const others = Array.from({ length: 6 }, () => {
@@ -129,13 +129,13 @@ describe("a batch", () => {
       socket.write(rawRequest(Buffer.alloc(0), `Content-Length: ${MAX_BATCH}`, "/v1/links:batch"));
       return socket;
     });
-    await until(6 * MAX_BATCH);
+    await untilReserved(6 * MAX_BATCH);
     const body = padded({ links: [{ target: "https://example.com/" }] }, MAX_BATCH);
     expect(await post("/v1/links:batch", body)).toMatchObject({ status: 503, json: { code: "overloaded" } });
     expect((await post("/v1/links:batch", body.trimEnd())).status).toBe(200);
     expect(await readMetric(world.write, "linkfence_batches_refused_total")).toBe(1);
     for (const socket of others) socket.destroy();
-    await until(0);
+    await untilReserved(0);
     expect((await post("/v1/links:batch", body)).status).toBe(200);
   });
 });

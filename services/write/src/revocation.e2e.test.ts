@@ -1,5 +1,6 @@
 // Revocation and batches through the admin API.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { until } from "@linkfence/testkit";
 import { type ApiWorld, type Body, startApiWorld } from "./api-world.fixture.ts";
 
 let world: ApiWorld;
@@ -127,7 +128,7 @@ describe("a batch", () => {
       codes: ["no-such-link", ...codes, "a?b"],
     });
     await world.database.sql`SELECT pg_notify('link_change', 'last')`;
-    while (heard.at(-1) !== "last") await new Promise(setImmediate);
+    await until(() => heard.at(-1) === "last");
     await unlisten();
     expect(heard).toHaveLength(2);
     expect(revoked.json.results.map(({ status }) => status)).toEqual([404, ...Array(998).fill(200), 404]);

@@ -2,6 +2,7 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { until } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
 let ingest: Server;
@@ -45,7 +46,7 @@ test("a click-ingest that hangs is a 503 of this route, within its deadline, whi
   const hanging: ServerResponse[] = [];
   answer = (response) => void hanging.push(response);
   const reads = Array.from({ length: 20 }, () => world.api("GET", "/v1/links/measured/stats"));
-  while (hanging.length < 20) await new Promise(setImmediate);
+  await until(() => hanging.length >= 20);
   expect((await world.create({ target: "https://example.com/" })).status).toBe(201);
   expect((await world.api("GET", "/v1/links/measured")).status).toBe(200);
   for (const { status, json } of await Promise.all(reads))

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, test } from "@jest/globals";
-import { checkRaw } from "@linkfence/testkit";
+import { checkRaw, until } from "@linkfence/testkit";
 import { type ApiWorld, startApiWorld } from "./api-world.fixture.ts";
 
 async function openConnection(world: ApiWorld): Promise<Socket> {
@@ -22,7 +22,7 @@ async function countWaiting(world: ApiWorld): Promise<number> {
 
 /** Resolves when so many of them wait, or more. */
 async function untilWaiting(world: ApiWorld, count: number): Promise<void> {
-  while ((await countWaiting(world)) < count) {}
+  await until(async () => (await countWaiting(world)) >= count);
 }
 
 test("creations that wait for the database are finished, an idle kept connection is closed, a new one is refused", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Click } from "@linkfence/contracts";
 import { createDatabase, errorCode } from "@linkfence/db";
-import { createTestDatabase, startFaultProxy, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, startFaultProxy, type TestDatabase, until } from "@linkfence/testkit";
 import { judgeFailure } from "../domain/failure.ts";
 import { createClickStore } from "../store/clicks.ts";
 import { createQuietLogger } from "../test-support/quiet-logger.ts";
@@ -31,10 +31,6 @@ function openWriter(url = database.url) {
     await pool.close();
   };
   return { writer, offer, stop, logger };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise(setImmediate);
 }
 
 async function countRows(): Promise<{ rows: number; ids: number }> {

@@ -10,6 +10,7 @@ import {
   readMetric,
   startService,
   type TestDatabase,
+  until,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -105,7 +106,7 @@ async function ledger() {
 
 /** Waits until nothing is in flight; the account is read after that, since it is not read in one turn. */
 async function settledLedger() {
-  while ((await ledger()).inFlight > 0);
+  await until(async () => (await ledger()).inFlight === 0);
   return ledger();
 }
 
@@ -142,7 +143,7 @@ describe("statistics never touch a redirect", () => {
   test("when nobody listens there: the same answers, and the first trouble is logged once", async () => {
     await closeIngest();
     expect(await follow()).toEqual(Array(CLICKS).fill([302, 404, 405]));
-    while ((await readMetric(redirect, "linkfence_click_batch_failures_total")) < 3);
+    await until(async () => (await readMetric(redirect, "linkfence_click_batch_failures_total")) >= 3);
     const { accepted, full, inFlight } = await ledger();
     expect([accepted, full + inFlight]).toEqual([CLICKS, CLICKS]);
     const troubles = redirect.records().filter(({ message }) => message.includes("clicks cannot be stored"));
@@ -152,7 +153,7 @@ describe("statistics never touch a redirect", () => {
   test("when it will never take a batch: the batch is dropped and counted, and the next one is stored", async () => {
     behave = away(400);
     await http.send(redirect.url, "/abc");
-    while ((await ledger()).batchRefused === 0);
+    await until(async () => (await ledger()).batchRefused !== 0);
     behave = store;
     await http.send(redirect.url, "/abc");
     expect(await settledLedger()).toMatchObject({ accepted: 2, inserted: 1, batchRefused: 1, inFlight: 0 });

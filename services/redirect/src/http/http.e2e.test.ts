@@ -9,6 +9,7 @@ import {
   readMetric,
   startService,
   type TestDatabase,
+  until,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -229,7 +230,7 @@ describe("clicks", () => {
   test("are counted for a GET that was answered with a redirect, and for nothing else", async () => {
     for (const method of ["HEAD", "HEAD", "HEAD", "GET", "POST"]) await get("/counted", method);
     for (const path of ["/counted+", "/gone", "/expired", "/unknown", "/robots.txt"]) await get(path);
-    while ((await readMetric(redirect, "linkfence_clicks_in_flight")) > 0);
+    await until(async () => (await readMetric(redirect, "linkfence_clicks_in_flight")) === 0);
     expect(clicked.filter((code) => code === "counted")).toHaveLength(1);
     expect(clicked.filter((code) => !["abc", "cold", "counted"].includes(code))).toEqual([]);
   });

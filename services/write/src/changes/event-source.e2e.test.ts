@@ -1,6 +1,6 @@
 // Streams of changes as a client sees them that others wrote, over connections that break: it goes on by itself.
 import { expect, test } from "@jest/globals";
-import { spawnProcess, startFaultProxy } from "@linkfence/testkit";
+import { spawnProcess, startFaultProxy, until } from "@linkfence/testkit";
 import { startFeedWorld } from "./feed-world.fixture.ts";
 
 test("an EventSource reconnects by itself as it is told to, and gets each change once and in order", async () => {
@@ -15,7 +15,7 @@ test("an EventSource reconnects by itself as it is told to, and gets each change
   });
   const lines = (message: string) => client.records().filter((record) => record.message === message);
   const untilLines = async (message: string, count: number) => {
-    while (lines(message).length < count) await new Promise(setImmediate);
+    await until(() => lines(message).length >= count);
   };
 
   await untilLines("open", 1);

@@ -1,10 +1,11 @@
 // What bounds streams of changes, and what happens to them when something is wrong. Over real connections, with short times.
 import { describe, expect, test } from "@jest/globals";
+import { until } from "@linkfence/testkit";
 import { type FeedWorld, startFeedWorld } from "./feed-world.fixture.ts";
 import type { StreamReader } from "./reader.fixture.ts";
 
 async function untilCount(read: () => number, least: number): Promise<void> {
-  while (read() < least) await new Promise(setImmediate);
+  await until(() => read() >= least);
 }
 
 /** Far more than the kernel takes for the two ends of a connection. */

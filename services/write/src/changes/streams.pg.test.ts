@@ -1,5 +1,6 @@
 // Streams of changes over real connections, with short times.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { until } from "@linkfence/testkit";
 import fc from "fast-check";
 import { type FeedWorld, startFeedWorld } from "./feed-world.fixture.ts";
 import type { StreamReader } from "./reader.fixture.ts";
@@ -14,7 +15,7 @@ afterAll(() => world.stop());
 afterEach(async () => {
   for (const reader of open) reader.close();
   open.clear();
-  while (world.streams.stats().open > 0) await new Promise(setImmediate);
+  await until(() => world.streams.stats().open === 0);
 });
 
 const newOwner = () => `owner-${owners++}`;
@@ -134,7 +135,7 @@ describe("a stream", () => {
         await reader.received(total - seen.length);
         expect([...seen, ...reader.codes()]).toEqual(model);
         reader.close();
-        while (world.streams.stats().open > 0) await new Promise(setImmediate);
+        await until(() => world.streams.stats().open === 0);
       }),
       { numRuns: 15 },
     );

@@ -1,5 +1,6 @@
 // Bounds on uploads: whoever meets one is told, keeps what was decided, and can go on.
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { until } from "@linkfence/testkit";
 import { type ImportWorld, startImportWorld } from "../imports/import-world.fixture.ts";
 import { openFile, sendFile } from "../imports.fixture.ts";
 
@@ -71,7 +72,7 @@ describe("a file that is too large", () => {
     world = await startImportWorld({ maxBytes: 40 });
     const file = openFile(world.url, KEY);
     await file.write(FILE.slice(0, 30));
-    while ((await statesOf()).length === 0);
+    await until(async () => (await statesOf()).length !== 0);
     file.end(FILE.slice(30));
     const { status, headers, body } = await file.answer;
     expect([status, body]).toMatchObject([413, { code: "payload-too-large" }]);
@@ -86,7 +87,7 @@ test("uploads beyond the places of a process are told 503 and when to come again
   world = await startImportWorld({ places: 1 });
   const first = openFile(world.url, KEY);
   await first.write(FILE);
-  while ((await statesOf()).length === 0);
+  await until(async () => (await statesOf()).length !== 0);
   const { status, headers, body } = await sendFile(world.url, KEY, FILE);
   expect([status, headers["retry-after"], body]).toMatchObject([503, "2", { code: "overloaded" }]);
   expect(world.counts.refusals.busy).toBe(1);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type CreateLinkRequest, Problem } from "@linkfence/contracts";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
 import fc from "fast-check";
 import { createCounts } from "../counts.ts";
 import { draftLink } from "../domain/link.ts";
@@ -84,7 +84,7 @@ describe("the hint that a code exists now", () => {
     const { unlisten } = await database.sql.listen("link_created", (payload) => heard.push(payload));
     await work();
     await database.sql`SELECT pg_notify('link_created', 'last')`;
-    while (heard.at(-1) !== "last") await new Promise(setImmediate);
+    await until(() => heard.at(-1) === "last");
     await unlisten();
     return heard.slice(0, -1);
   }

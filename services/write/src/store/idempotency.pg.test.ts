@@ -1,7 +1,7 @@
 // What keys leave in the database, who may touch it, and what happens without the lock.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, runRights, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, runRights, type TestDatabase, until } from "@linkfence/testkit";
 import { createCounts } from "../counts.ts";
 import { draftLink } from "../domain/link.ts";
 import { createIdempotency, type KeyedCall } from "./idempotency.ts";
@@ -125,7 +125,7 @@ test("an alias that is created under a key is told to those who saw no such code
   await store().links.create(draft("hinted"), keyed);
   await store().links.create(draft(), { author, request: request("not-hinted") });
   await database.sql`SELECT pg_notify('link_created', 'last')`;
-  while (heard.at(-1) !== "last") await new Promise(setImmediate);
+  await until(() => heard.at(-1) === "last");
   await unlisten();
   expect(heard).toEqual(["", "last"]);
 });

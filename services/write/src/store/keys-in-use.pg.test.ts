@@ -1,7 +1,7 @@
 // Requests that wait for one another's key: who of them asks the database, and what the others are told.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
 import { createCounts } from "../counts.ts";
 import { createIdempotency, type KeyedRow } from "./idempotency.ts";
 
@@ -91,7 +91,7 @@ describe("a key in use by another process", () => {
     const { find, stats } = start({ maxWaiting: 0 });
     const { waiting } = await holding(["freed"], async () => {
       const found = find(request("freed"));
-      while (stats().memory === 0) await new Promise(setImmediate);
+      await until(() => stats().memory !== 0);
       return { waiting: found };
     });
     expect(await waiting).toBeUndefined();
@@ -101,10 +101,10 @@ describe("a key in use by another process", () => {
     const { find, stats } = start({ maxWaiting: 1, waitMs: 10_000 });
     await holding(["stuck-1", "stuck-2"], async () => {
       const stuck = Promise.allSettled([find(request("stuck-1")), find(request("stuck-2"))]);
-      while (stats().lock === 0) await new Promise(setImmediate);
+      await until(() => stats().lock !== 0);
       const waiting = await holding(["freed-2"], async () => {
         const found = find(request("freed-2"));
-        while (stats().memory < 2) await new Promise(setImmediate);
+        await until(() => stats().memory >= 2);
         return { found };
       });
       expect(await waiting.found).toBeUndefined();
