@@ -1,12 +1,11 @@
 // Revocations that are confirmed: no request that is sent after the answer gets the old target, whichever process it
 // reaches. Each control takes a rule away from around the service, and shows who would be told too early.
-import { startFaultProxy } from "@linkfence/testkit";
+import { startFaultProxy, waitFor } from "@linkfence/testkit";
 import { fenceMs, silenceMs } from "../../services/write/src/domain/fence.ts";
 import type { RedirectProcess } from "./redirect-process.ts";
 import { ask, oldAfter, type Registered, withRegistered } from "./registered.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { spread } from "./revocation-windows.ts";
-import { waitFor } from "./waiting.ts";
 
 /** A redirect process whose way to the database can be cut. `cut` has what is sent in either direction vanish. */
 async function addBehindProxy(at: Registered) {

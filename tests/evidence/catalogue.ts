@@ -1,3 +1,4 @@
+import { q1, q1c, q2, q2c, q3, q4 } from "./acknowledgement.ts";
 import { f1, f1c, f2, f2c } from "./ages.ts";
 import { r1 } from "./answers.ts";
 import { nc2, s1, s2, s3, s4 } from "./clicks.ts";
@@ -32,6 +33,7 @@ export const groups = {
   overtaken: [r4, nc3, r4v, r4vc, r4m, r4mc, r6, r6c],
   ages: [f1, f1c, f2, f2c],
   order: [r5, nc4],
+  acknowledgement: [q1, q1c, q2, q2c, q3, q4],
   suspended: [r7, r7c, r7s, r7sc],
   restart: [r10],
   listener: [r8],

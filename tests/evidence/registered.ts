@@ -7,12 +7,12 @@ import {
   makeAdminKey,
   startService,
   type TestDatabase,
+  waitFor,
   waitUntilReady,
 } from "@linkfence/testkit";
 import { closingAfterwards } from "./closing.ts";
 import { targetOf } from "./link-rows.ts";
 import { type RedirectProcess, startRedirect, type Visit } from "./redirect-process.ts";
-import { waitFor } from "./waiting.ts";
 
 export type Effective = {
   confirmed: boolean;
