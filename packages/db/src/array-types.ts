@@ -16,7 +16,7 @@ function escapeElement(text: string): string {
 }
 
 /** Object identifiers of array types (pg_type.dat in PostgreSQL's sources). */
-const OID = { int4: 1007, text: 1009, int8: 1016, uuid: 2951 };
+const OID = { bool: 1000, int4: 1007, text: 1009, int8: 1016, uuid: 2951 };
 
 /** A parameter that is a text already is a literal, and stays as it is. */
 function arrayType<T>(oid: number, parseElement: (text: string) => T) {
@@ -35,6 +35,7 @@ function arrayType<T>(oid: number, parseElement: (text: string) => T) {
  */
 export function createArrayTypes(parseBigint: (text: string) => number) {
   return {
+    booleanArray: arrayType(OID.bool, (text) => text === "t"),
     int4Array: arrayType(OID.int4, Number),
     textArray: arrayType(OID.text, String),
     bigintArray: arrayType(OID.int8, parseBigint),
