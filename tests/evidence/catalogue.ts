@@ -4,6 +4,7 @@ import { r1 } from "./answers.ts";
 import { nc2, s1, s2, s3, s4 } from "./clicks.ts";
 import { r12 } from "./clocks.ts";
 import { a1, a2, a3, nc1 } from "./creation.ts";
+import { q6, q6b, q6c } from "./first-revocation.ts";
 import { p1 } from "./fragments.ts";
 import { r9 } from "./history.ts";
 import { h1, h1c } from "./http-caches.ts";
@@ -17,6 +18,7 @@ import { nc3, r4, r4m, r4mc, r4v, r4vc, r6, r6c } from "./overtaken.ts";
 import { realUrls } from "./real-urls.ts";
 import type { EvidenceCase } from "./report.ts";
 import { r10 } from "./restart.ts";
+import { q5, q5c } from "./rolling.ts";
 import { r7, r7c, r7s, r7sc } from "./suspended.ts";
 import { v1 } from "./targets.ts";
 import { e1, r2, r2n, r3, r11 } from "./windows.ts";
@@ -34,6 +36,8 @@ export const groups = {
   ages: [f1, f1c, f2, f2c],
   order: [r5, nc4],
   acknowledgement: [q1, q1c, q2, q2c, q3, q4],
+  rolling: [q5, q5c],
+  "first-revocation": [q6, q6c, q6b],
   suspended: [r7, r7c, r7s, r7sc],
   restart: [r10],
   listener: [r8],

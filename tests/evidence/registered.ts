@@ -5,6 +5,7 @@ import {
   createHttpClient,
   createTestDatabase,
   makeAdminKey,
+  type RunningService,
   startService,
   type TestDatabase,
   waitFor,
@@ -31,6 +32,10 @@ export type Registered = {
   /** Starts one more, which is stopped at the end. `url` is the database as it sees it. */
   add(env?: Record<string, string>, url?: string): Promise<RedirectProcess>;
   databaseUrl: string;
+  /** The write process that runs now. */
+  write(): RunningService;
+  /** Stops the write process, and starts another one. */
+  restartWrite(): Promise<void>;
   api: ReturnType<typeof createApiClient>;
   /** Makes links, named by a prefix and a number from 1 on. Returns their codes. */
   create(prefix: string, count: number): Promise<string[]>;
@@ -39,22 +44,30 @@ export type Registered = {
   addresses(): Promise<string[]>;
 };
 
-type Options = { redirects: number; ttlMs: number; env?: Record<string, string> };
+type Options = {
+  redirects: number;
+  ttlMs: number;
+  /** Settings of the redirect processes. */
+  env?: Record<string, string>;
+  /** A main database; by default a copy of one that was migrated before. */
+  database?: () => Promise<TestDatabase>;
+};
 
 /** Runs a scenario on a write process and `redirects` redirect processes, all of which are registered. */
 export function withRegistered(
-  { redirects: count, ttlMs, env = {} }: Options,
+  { redirects: count, ttlMs, env = {}, database: makeDatabase = () => createTestDatabase("main") }: Options,
   scenario: (at: Registered) => Promise<void>,
 ) {
   return closingAfterwards(async (later) => {
-    const database = await createTestDatabase("main");
+    const database = await makeDatabase();
     later(database.drop);
     const adminKey = await makeAdminKey(database.url);
-    const write = await startService("write", { DATABASE_URL: database.url, CACHE_TTL_MS: String(ttlMs) });
-    later(write.stop);
+    const startWrite = () => startService("write", { DATABASE_URL: database.url, CACHE_TTL_MS: String(ttlMs) });
+    let write = await startWrite();
+    later(() => write.stop());
     const http = createHttpClient(64);
     later(http.close);
-    const api = createApiClient(http, write.url, adminKey);
+    const api: Registered["api"] = (...call) => createApiClient(http, write.url, adminKey)(...call);
     const redirects: RedirectProcess[] = [];
     later(() => Promise.all(redirects.map((redirect) => redirect.stop())));
     const add = async (more: Record<string, string> = {}, url = database.url) => {
@@ -72,6 +85,12 @@ export function withRegistered(
     await waitFor("every redirect process in the registry", registered);
     await scenario({
       ...{ sql: database.sql, databaseUrl: database.url, redirects, add, api, addresses },
+      write: () => write,
+      async restartWrite() {
+        await write.stop();
+        write = await startWrite();
+        await waitUntilReady(write);
+      },
       async create(prefix, n) {
         const codes = Array.from({ length: n }, (_, index) => `${prefix}${index + 1}`);
         const links = codes.map((alias) => ({ alias, target: targetOf(alias) }));

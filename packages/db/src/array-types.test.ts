@@ -21,6 +21,10 @@ describe("an array literal", () => {
     fc.assert(fc.property(texts, (values) => expect(textArray.parse(textArray.serialize(values))).toEqual(values)));
   });
 
+  test("of booleans is read as booleans: each text would count as true", () => {
+    expect(createArrayTypes(Number).booleanArray.parse("{t,f,t}")).toEqual([true, false, true]);
+  });
+
   test("that is a text already stays as it is", () => {
     expect(createArrayTypes(Number).textArray.serialize("{a}")).toBe("{a}");
   });

@@ -35,7 +35,7 @@ function arrayType<T>(oid: number, parseElement: (text: string) => T) {
  */
 export function createArrayTypes(parseBigint: (text: string) => number) {
   return {
-    boolArray: arrayType(OID.bool, (text) => text === "t"),
+    booleanArray: arrayType(OID.bool, (text) => text === "t"),
     int4Array: arrayType(OID.int4, Number),
     textArray: arrayType(OID.text, String),
     bigintArray: arrayType(OID.int8, parseBigint),

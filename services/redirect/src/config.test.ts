@@ -34,6 +34,7 @@ describe("the configuration", () => {
       DATABASE_POOL_MAX: 2,
       CLICK_INGEST_URL: "http://127.0.0.1:7002",
       CLICK_QUEUE_CAPACITY: 65_536,
+      STOP_DELAY_MS: 0,
       CLICK_FLUSH_TIMEOUT_MS: 5000,
       MAX_CONNECTIONS: 10_000,
       DEBUG_ENTRY_AGE: false,

@@ -43,6 +43,11 @@ export const configSchema = Type.Object({
     default: 65_536,
     description: "clicks that wait in memory; when it is full, new ones are dropped and counted",
   }),
+  STOP_DELAY_MS: setting.integer(0, 5000, {
+    default: 0,
+    description:
+      "how long a stop goes on answering requests while /readyz says 503, so that a load balancer sends no more of them",
+  }),
   CLICK_FLUSH_TIMEOUT_MS: setting.integer(0, 8000, {
     default: 5000,
     description: "how long a stop waits for the last clicks to be stored",

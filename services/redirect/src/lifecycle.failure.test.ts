@@ -171,6 +171,18 @@ describe("SIGTERM", () => {
     expect(await registry()).toHaveLength(0);
   });
 
+  test("is told by /readyz first, for as long as is set, while requests are answered on new connections", async () => {
+    await start({ STOP_DELAY_MS: "2000" });
+    const code = await createLink();
+    const client = createHttpClient();
+    redirect.kill("SIGTERM");
+    await until(async () => (await fetch(`${redirect.opsUrl}/readyz`)).status === 503);
+    expect((await client.send(redirect.url, `/${code}`)).status).toBe(302);
+    client.close();
+    expect(await redirect.exited).toEqual({ code: 0, signal: null });
+    expect(await registry()).toHaveLength(0);
+  });
+
   test("under load cuts off no answer, and ends with 0", async () => {
     await start();
     const code = await createLink();

@@ -2,6 +2,7 @@
 // decides in which order things start and stop.
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
 import { createDatabase, type Database } from "@linkfence/db";
 import { createFollower, createWake, type Follower, readChanges, type Wake } from "@linkfence/link-feed";
 import {
@@ -30,7 +31,7 @@ import { registerMetrics } from "./metrics.ts";
 import { deregisterInstance, registerInstance } from "./store/instance.ts";
 import { createLinkReader } from "./store/links.ts";
 
-/** Requests under way end within this time after a stop; each is bounded by two queries. */
+/** Requests under way end within this time after a stop, its delay included; each is bounded by two queries. */
 const DRAIN_MS = 8000;
 /** Idle connections close at once; this bounds the ones that do not. */
 const CLOSE_MS = 1000;
@@ -65,15 +66,23 @@ await runService(logger, async (onStop) => {
   });
   const wake = config.LISTEN_ENABLED ? startWake(lookup, follower) : null;
   onStop(() => wake?.stop());
-  onStop(() => server.close(DRAIN_MS));
+  onStop(() => server.close(DRAIN_MS - config.STOP_DELAY_MS));
 
   const syncAgeMs = () => lookup.syncAge(performance.now(), Date.now());
   const metrics = createMetrics();
   registerMetrics(metrics, { hotPath, lookup, follower, wake, sender, databases, syncAgeMs });
   registerServerMetrics(metrics, server);
-  const opsHandler = createOpsHandler(metrics, () => readiness(syncAgeMs(), wake));
+  let stopping = false;
+  const opsHandler = createOpsHandler(metrics, () =>
+    stopping ? { ready: false, reason: "it is being stopped" } : readiness(syncAgeMs(), wake),
+  );
   const ops = await listen(opsHandler, { port: config.OPS_PORT, host, maxConnections: OPS_CONNECTIONS });
   onStop(() => ops.close(CLOSE_MS));
+  // Undone first: all goes on as before until whoever spreads requests has seen that none are to come here any more.
+  onStop(() => {
+    stopping = true;
+    return pause(config.STOP_DELAY_MS);
+  });
   logger.info("listening", { port: server.port, opsPort: ops.port });
 });
 
