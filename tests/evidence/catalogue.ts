@@ -19,6 +19,7 @@ import { realUrls } from "./real-urls.ts";
 import type { EvidenceCase } from "./report.ts";
 import { r10 } from "./restart.ts";
 import { q5, q5c } from "./rolling.ts";
+import { q8, q8c } from "./simulated.ts";
 import { r7, r7c, r7s, r7sc } from "./suspended.ts";
 import { v1 } from "./targets.ts";
 import { e1, r2, r2n, r3, r11 } from "./windows.ts";
@@ -38,6 +39,7 @@ export const groups = {
   acknowledgement: [q1, q1c, q2, q2c, q3, q4],
   rolling: [q5, q5c],
   "first-revocation": [q6, q6c, q6b],
+  simulated: [q8, q8c],
   suspended: [r7, r7c, r7s, r7sc],
   restart: [r10],
   listener: [r8],
