@@ -18,6 +18,8 @@ const SEEDING = {
   shared_buffers: "1GB",
   maintenance_work_mem: "1GB",
 };
+/** As a usual one, with room for fifty light processes, each of which has two connections, beside the services. */
+const SERVING = { max_connections: "200" };
 
 export type OwnServer = Awaited<ReturnType<typeof openOwnServer>>;
 
@@ -45,11 +47,13 @@ export async function openOwnServer(directory: string | null) {
           dataDir: root,
           startTimeoutMs: TIMEOUT_MS,
           stopTimeoutMs: TIMEOUT_MS,
-          settings: seeding ? SEEDING : {},
+          settings: seeding ? SEEDING : SERVING,
         }),
       };
       return server.running.url(database);
     },
+    /** Number of its main process, where it runs. */
+    pid: () => server?.running.pid,
     async close(): Promise<void> {
       await stop();
       if (directory === null) await rm(root, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

@@ -1,9 +1,11 @@
 // A thousand links in one call of revoke_links, of an owner with a tenth of all links: how long the lock of all
-// revocations is held.
+// revocations is held. And revocations over HTTP, until they are in force everywhere.
 import type postgres from "postgres";
 import type { Subject } from "./bench-subject.ts";
+import { measureConfirmation } from "./confirmation.ts";
 import { median } from "./numbers.ts";
 import { withSql } from "./own-server.ts";
+import { addOwnerKey } from "./owner-key.ts";
 import { BIG_OWNER, openSeeded } from "./seed.ts";
 
 const BATCH = 1000;
@@ -17,9 +19,10 @@ async function drawCodes(sql: postgres.Sql): Promise<string[]> {
 }
 
 export const revocation: Subject = {
-  shows: "how long the revocation of a thousand links takes in the database",
+  shows: "how long the revocation of a thousand links takes in the database, and until one is in force everywhere",
   links: 1_000_000,
-  async run({ server, size, results, tell }) {
+  async run(bench) {
+    const { server, size, results, tell } = bench;
     const url = await openSeeded(server, size, tell);
     results.noteLoad("before");
     await withSql(url, 1, async (sql) => {
@@ -39,6 +42,7 @@ export const revocation: Subject = {
       results.atMost("longest for 1,000 links, in ms", Math.max(...times.first), 2000);
       results.figure("median for 1,000 that are revoked already", median(times.again), "ms");
     });
+    await measureConfirmation(bench, url, await addOwnerKey(url, BIG_OWNER));
     results.noteLoad("after");
   },
 };

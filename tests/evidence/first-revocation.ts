@@ -8,7 +8,7 @@ import type { EvidenceCase, Report } from "./report.ts";
 
 /** Far longer than the 5 s for which a call waits by itself: what time alone confirms is answered 202. */
 const TTL_MS = 60_000;
-const REDIRECTS = 3;
+const REDIRECTS = 2;
 
 /** As an operator has it before the very first start. */
 async function createEmptyDatabase() {

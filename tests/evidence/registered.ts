@@ -61,10 +61,10 @@ export function withRegistered(
   return closingAfterwards(async (later) => {
     const database = await makeDatabase();
     later(database.drop);
-    const adminKey = await makeAdminKey(database.url);
     const startWrite = () => startService("write", { DATABASE_URL: database.url, CACHE_TTL_MS: String(ttlMs) });
     let write = await startWrite();
     later(() => write.stop());
+    const adminKey = await makeAdminKey(database.url);
     const http = createHttpClient(64);
     later(http.close);
     const api: Registered["api"] = (...call) => createApiClient(http, write.url, adminKey)(...call);
@@ -75,8 +75,7 @@ export function withRegistered(
       redirects.push(redirect);
       return redirect;
     };
-    await waitUntilReady(write);
-    for (let started = 0; started < count; started += 1) await add();
+    await Promise.all([waitUntilReady(write), ...Array.from({ length: count }, () => add())]);
     const addresses = async () => {
       const { json } = await api<{ items: { address: string }[] }>("GET", "/v1/instances");
       return json.items.map(({ address }) => address);
