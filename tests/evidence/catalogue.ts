@@ -11,6 +11,7 @@ import { l3, l3c } from "./idempotency.ts";
 import { s5 } from "./kills.ts";
 import { r8 } from "./listener.ts";
 import { l1, l1c, l2 } from "./listing.ts";
+import { q7, q7c, q7t } from "./nemesis.ts";
 import { nc4, r5 } from "./order.ts";
 import { d1, d2 } from "./outage.ts";
 import { nc3, r4, r4m, r4mc, r4v, r4vc, r6, r6c } from "./overtaken.ts";
@@ -34,6 +35,7 @@ export const groups = {
   ages: [f1, f1c, f2, f2c],
   order: [r5, nc4],
   acknowledgement: [q1, q1c, q2, q2c, q3, q4],
+  nemesis: [q7, q7c, q7t],
   suspended: [r7, r7c, r7s, r7sc],
   restart: [r10],
   listener: [r8],
