@@ -12,6 +12,7 @@ import { l3, l3c } from "./idempotency.ts";
 import { s5 } from "./kills.ts";
 import { r8 } from "./listener.ts";
 import { l1, l1c, l2 } from "./listing.ts";
+import { q7, q7c, q7t } from "./nemesis.ts";
 import { nc4, r5 } from "./order.ts";
 import { d1, d2 } from "./outage.ts";
 import { nc3, r4, r4m, r4mc, r4v, r4vc, r6, r6c } from "./overtaken.ts";
@@ -39,6 +40,7 @@ export const groups = {
   acknowledgement: [q1, q1c, q2, q2c, q3, q4],
   rolling: [q5, q5c],
   "first-revocation": [q6, q6c, q6b],
+  nemesis: [q7, q7c, q7t],
   simulated: [q8, q8c],
   suspended: [r7, r7c, r7s, r7sc],
   restart: [r10],
