@@ -4,11 +4,12 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promise
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   createApiClient,
   createHttpClient,
   findFreePorts,
+  killStartedProcesses,
   type RunningProcess,
   until,
   watchProcess,
@@ -23,6 +24,8 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "linkfence-start-"));
   base = await findFreePorts(40);
 });
+// One that should have ended, and did not, would hold the ports of all that come after it.
+afterEach(killStartedProcesses);
 afterAll(async () => {
   http.close();
   await rm(directory, { recursive: true, force: true });

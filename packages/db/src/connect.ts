@@ -4,10 +4,18 @@
 // CANCEL_GRACE_MS the whole pool is replaced and its sockets are destroyed. A pool that has answered nobody since the
 // call began is replaced too: the driver loses a connection for good when the query that opens it is cancelled.
 // The driver is patched (patches/): as published, it goes on sending for a transaction whose connection is gone, and so
-// ends the process or writes into somebody else's. driver-patch.failure.test.ts has one test for each fault.
+// ends the process or writes into somebody else's; and it gives the answer of a query that was given up while it waited
+// behind another one to the next one, and so on. driver-patch.failure.test.ts has one test for each fault.
 import postgres from "postgres";
 import { createArrayTypes } from "./array-types.ts";
-import { DeadlineExceeded, isConnectionLoss, isServerError, PoolOverloaded, wasNeverSent } from "./errors.ts";
+import {
+  DeadlineExceeded,
+  isConnectionLoss,
+  isServerError,
+  PoolOverloaded,
+  wasCancelled,
+  wasNeverSent,
+} from "./errors.ts";
 import { createPlaces } from "./places.ts";
 import { createSocketSet, type Endpoint } from "./sockets.ts";
 
@@ -182,9 +190,12 @@ export function createDatabase(options: DatabaseOptions) {
     run<T>(statement: (sql: Sql) => Cancellable<T>, timeoutMs = queryTimeoutMs): Promise<T> {
       return withRepeats(({ sql }) => startQuery(statement(sql)), timeoutMs, wasNeverSent);
     },
-    /** Runs one statement that changes nothing, and again, within the same deadline, when its connection was lost. */
+    /**
+     * Runs one statement that changes nothing, and again, within the same deadline, when its connection was lost or it met
+     * the cancel of another one.
+     */
     read<T>(statement: (sql: Sql) => Cancellable<T>, timeoutMs = queryTimeoutMs): Promise<T> {
-      return withRepeats(({ sql }) => startQuery(statement(sql)), timeoutMs, isConnectionLoss);
+      return withRepeats(({ sql }) => startQuery(statement(sql)), timeoutMs, mayReadAgain);
     },
     /** Runs `work` in one transaction; a rejection rolls it back. The server ends each of its statements at the deadline too. */
     transaction<T>(work: (sql: TransactionSql) => Promise<T>, timeoutMs = queryTimeoutMs): Promise<T> {
@@ -219,6 +230,8 @@ function cancel(query: Cancellable<unknown>): void {
   query.canceller = null;
   canceller(query).catch(() => {});
 }
+
+const mayReadAgain = (error: unknown) => isConnectionLoss(error) || wasCancelled(error);
 
 /** The driver starts a query when it is awaited; the deadline must not run before it does. */
 function startQuery<T>(query: Cancellable<T>): Cancellable<T> {

@@ -89,3 +89,20 @@ test("rows that came before an error are not counted into the next result", asyn
   expect(await db.run((sql) => sql`SELECT 7 AS seven`)).toEqual([{ seven: 7 }]);
   await db.close();
 });
+
+test("a call that is given up behind another one on its connection leaves everybody else their own answer", async () => {
+  const db = createDatabase({
+    ...{ url: database.url, applicationName: "test", max: 1, queryTimeoutMs: 5000, pipelining: true },
+  });
+  const ask = (n: number, timeoutMs?: number) =>
+    db.read((sql) => sql<{ n: number }[]>`SELECT ${n}::int AS n`, timeoutMs);
+  await ask(0); // prepared on the one connection there is
+  const first = db.run((sql) => sql`SELECT pg_sleep(0.3)`);
+  const givenUp = ask(1, 50).catch(classifyError);
+  const others = [2, 3, 4, 5].map((n) => ask(n));
+  expect(await givenUp).toBe("unavailable");
+  await first;
+  expect((await Promise.all(others)).map(([row]) => row?.n)).toEqual([2, 3, 4, 5]);
+  expect((await ask(6))[0]?.n).toBe(6);
+  await db.close();
+});

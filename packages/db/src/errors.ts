@@ -73,6 +73,14 @@ export function wasNeverSent(error: unknown): boolean {
   return fatal && ["57P01", "57P02", "57P05"].includes(errorCode(error));
 }
 
+/**
+ * Says whether the server was told to end the statement (57014). Who did not give it up itself met a cancel that was meant
+ * for the statement before it on its connection, and came late.
+ */
+export function wasCancelled(error: unknown): boolean {
+  return errorCode(error) === "57014";
+}
+
 /** Says whether an error came from the server, which sends a severity with each (PostgreSQL manual, section 55.8). */
 export function isServerError(error: unknown): boolean {
   return typeof error === "object" && error !== null && "severity" in error;

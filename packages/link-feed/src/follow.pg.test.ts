@@ -123,6 +123,9 @@ describe("control: a revocation that takes no lock", () => {
         INSERT INTO link_change (code, version, changed_by) VALUES (p_code, 2, 'k');
       END $$`);
     await createLinks("loose", 2);
+    // A reader of an empty log would see that the first number is missing, and forget everything.
+    await createLinks("first", 1);
+    await fresh.sql`SELECT revoke_links('{first1}', 'ann', 'k')`;
     const { follower, seen, caughtUp } = follow();
     await caughtUp();
     const late = await fresh.sql.reserve();

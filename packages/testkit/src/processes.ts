@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
-/** A service starts within a second or two; this only keeps a broken one from hanging its test file. */
-const EVENT_TIMEOUT_MS = 30_000;
+/** A service starts within a second or two; this, below the limit of a test, only keeps a broken one from hanging its test file. */
+const EVENT_TIMEOUT_MS = 50_000;
 
 export type LogRecord = { level: string; service: string; message: string } & Record<string, unknown>;
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };

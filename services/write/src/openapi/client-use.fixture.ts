@@ -12,10 +12,10 @@ type Parameters<N extends Name> = operations[N]["parameters"];
 type Request<N extends Name> = Pick<Parameters<N>, "query" | "path"> & { header?: Parameters<N>["header"] } & Given<N>;
 type ContentOf<A> = A extends { content: infer C } ? C[keyof C] : undefined;
 type Success<N extends Name> = {
-  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 204 ? ContentOf<operations[N]["responses"][S]> : never;
+  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 202 | 204 ? ContentOf<operations[N]["responses"][S]> : never;
 }[keyof operations[N]["responses"]];
 type Refused<N extends Name> = {
-  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 204 ? never : ContentOf<operations[N]["responses"][S]>;
+  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 202 | 204 ? never : ContentOf<operations[N]["responses"][S]>;
 }[keyof operations[N]["responses"]];
 
 declare function call<N extends Name>(name: N, request: Request<N>): Promise<Success<N>>;
