@@ -145,7 +145,7 @@ export function createDatabase(options: DatabaseOptions) {
     row.epoch = renewal.epoch;
     row.renewals += 1;
     commit(() => Object.assign(row, { appliedSeq, epoch: heard, renewals }), !isAcknowledgement);
-    if (isAcknowledgement) notify("instance_ack");
+    if (isAcknowledgement && [...rows.values()].every((other) => other.appliedSeq > appliedSeq)) notify("instance_ack");
   }
 
   function takeBack(count: number): void {

@@ -4,6 +4,9 @@
 -- As in 0002. New: an acknowledgement, which is a renewal by which the instance has come further, wakes who waits for it,
 -- and does not wait for the disk. Should the server crash and lose it, the row says less than the instance has done, until
 -- its next renewal: a wait takes longer, and nothing is confirmed that is not so. Renewals that only prolong stay durable.
+-- A notification wakes every session of the database that listens to anything, and acknowledgements come as often as there
+-- are instances: so only one by which all have come further notifies. The lock makes the last of several that come at the
+-- same time see the others.
 CREATE OR REPLACE FUNCTION sync_instance(p_id uuid, p_cursor bigint, p_limit int, p_renew boolean, p_applied bigint, p_epoch text)
   RETURNS TABLE (registered boolean, epoch text, head bigint, seqs bigint[], codes text[], versions bigint[])
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -16,7 +19,10 @@ BEGIN
   IF registered AND p_renew THEN
     IF p_applied > v_applied THEN
       PERFORM set_config('synchronous_commit', 'off', true);
-      PERFORM pg_notify('instance_ack', '');
+      PERFORM pg_advisory_xact_lock(7106918);
+      IF NOT EXISTS (SELECT FROM redirect_instance i WHERE i.id <> p_id AND i.applied_seq <= v_applied) THEN
+        PERFORM pg_notify('instance_ack', '');
+      END IF;
     END IF;
     UPDATE redirect_instance i
        SET applied_seq = p_applied, epoch = p_epoch, renewals = i.renewals + 1, renewed_at = clock_timestamp()
