@@ -26,7 +26,7 @@ const HEALING = [0.2, 1.2] as const;
  * After a fault, a write process meets the deadline of the call that it spoilt, that of one on a connection that is dead and
  * not known to be, and waits half a second before it connects again.
  */
-const RECOVERY_MS = 2 * WRITE_QUERY_MS + 500;
+export const RECOVERY_MS = 2 * WRITE_QUERY_MS + 500;
 
 /** Where few faults may be drawn; enough for one in a thousand. */
 const DRAWS_MAX = 10_000;

@@ -9,9 +9,10 @@ import { createApi } from "./api.ts";
 import type { Violation } from "./checker.ts";
 import { type Control, runControl } from "./controls.ts";
 import type { Fault } from "./faults.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
-import { type Load, startLoad } from "./load.ts";
+import { createLedger, type Link } from "./ledger.ts";
+import { startLoad } from "./load.ts";
 import { startNemesis } from "./nemesis.ts";
+import { runPulse } from "./pulse.ts";
 import { createLinks, PAUSE_MS, runRevoker } from "./revoker.ts";
 import { setStage, WRITE_QUERY_MS } from "./stage.ts";
 
@@ -23,6 +24,8 @@ const LOOK_MS = { idle: 1000, awaited: 50 };
 /** When everything was healed: far longer than connections take to be made anew, and the last confirmations to come. */
 const PENDING_MS = 30_000;
 const LAST_WIDTH = 16;
+/** How long a link is asked for after its confirmation, in TTLs: until whoever was late has been heard, too. */
+const KEPT_FOR = 1.5;
 
 /**
  * From the call that revokes to the confirmation, where only redirect processes are hindered: its commit; a look by another
@@ -81,27 +84,10 @@ const now = () => performance.now();
 
 /** Runs it. Rejects where the stage cannot be set, or not be healed. */
 export function runNemesis(options: RunOptions): Promise<Seen> {
-  const { seed, ttlMs, control, brokenOff = new AbortController().signal, onFault = () => {} } = options;
-  const confirmedWithinMs = confirmationBound(ttlMs);
-  // Each has chance of its own: what the nemesis does must not depend on how fast the others are.
-  const diceOf = (part: number) => createDice(seed + part * 0x1000_0000);
+  const { ms, enough = Number.POSITIVE_INFINITY, brokenOff = new AbortController().signal } = options;
   return closingAfterwards(async (later) => {
-    const ledger = createLedger();
-    const stage = await setStage({
-      ...{ redirects: options.redirects, writes: options.writes, ttlMs, later },
-      prepare: (server) => control?.prepare(server, ttlMs),
-      // A terminal's Ctrl-C reaches every process of the run.
-      onLoss: (what) => {
-        if (!brokenOff.aborted) ledger.accuse({ rule: "no answer that there may be", code: "", what });
-      },
-    });
-    const apiUrls = stage.writes.map(({ actor }) => actor.url);
-    const api = createApi({ urls: apiUrls, key: stage.adminKey, ledger, dice: diceOf(1), now });
-    later(api.close);
-    const urls = stage.redirects.map(({ actor }) => actor.url);
-    const load = startLoad({ urls, rate: options.rate, ledger, dice: diceOf(2), now });
-    later(load.close);
-
+    const scene = await setScene({ ...options, brokenOff }, later);
+    const { stage, api, ledger, load } = scene;
     const over = new AbortController();
     /** Nothing is waited for any more. */
     const atEnd = new AbortController();
@@ -110,40 +96,15 @@ export function runNemesis(options: RunOptions): Promise<Seen> {
     setMaxListeners(0, giveUp, over.signal);
     const standing = Array.from({ length: STANDING }, (_, index) => `standing-${index}`);
     for (const link of await createLinks(api, ledger, standing, giveUp)) load.add(link);
+
     const startedAt = now();
-    const nemesis = startNemesis({
-      ...{ stage, ttlMs, dice: diceOf(3), ledger, now, over: over.signal, only: options.only, rounds: options.rounds },
-      onFault: (fault, at) => onFault(fault, at - startedAt),
-    });
-    const counts = { revocations: 0, unconfirmed: 0 };
-    const shared = {
-      api,
-      load,
-      ledger,
-      now,
-      counts,
-      over: over.signal,
-      giveUp,
-      confirmedWithinMs,
-    };
-    const revokers = Array.from({ length: REVOKERS }, (_, index) =>
-      runRevoker({ ...shared, name: `link-${index}`, dice: diceOf(4 + index), keepMs: ttlMs * 1.5 }),
-    );
-    const meddling = control ? runControl(control, stage, nemesis, over.signal) : Promise.resolve();
-    const players = Promise.all([nemesis.finished, ...revokers, meddling]);
-    // Errors are told below.
-    const end = () => over.abort();
-    nemesis.finished.then(end, end);
-    players.catch(end);
+    const { nemesis, counts, players } = play(scene, options, { over, giveUp });
     const see = (): Seen => ({
       ...{ ms: now() - startedAt, brokenOff: brokenOff.aborted, faults: nemesis.counts(), ...counts },
       ...{ calls: api.counts(), ...ledger.tally() },
     });
-
-    await untilOver(AbortSignal.any([brokenOff, over.signal]), options, {
-      ledger,
-      onProgress: () => options.onProgress?.(see()),
-    });
+    const watched = { ms, isEnough: () => ledger.failed() >= enough, onProgress: () => options.onProgress?.(see()) };
+    await untilOver(AbortSignal.any([brokenOff, over.signal]), watched);
     over.abort();
     await nemesis.finished;
     await Promise.race([players, pause(PENDING_MS, undefined, { signal: brokenOff, ref: false }).catch(() => {})]);
@@ -151,37 +112,87 @@ export function runNemesis(options: RunOptions): Promise<Seen> {
     atEnd.abort();
     await players;
     if (!brokenOff.aborted) await stage.ready();
-    await judgeEnd(ledger, load, { processes: urls.length, confirmedWithinMs, ended: !brokenOff.aborted });
+    await judgeEnd(scene, !brokenOff.aborted);
     return see();
   });
 }
 
-type Watched = { ledger: Ledger; onProgress: () => void };
+type Scene = Awaited<ReturnType<typeof setScene>>;
+type Later = Parameters<Parameters<typeof closingAfterwards>[0]>[0];
+
+/** The stage, and what asks and calls from outside. */
+async function setScene(options: RunOptions & { brokenOff: AbortSignal }, later: Later) {
+  const { seed, ttlMs, redirects, writes, rate, control, brokenOff } = options;
+  // Each has chance of its own: what the nemesis does must not depend on how fast the others are.
+  const diceOf = (part: number) => createDice(seed + part * 0x1000_0000);
+  const ledger = createLedger();
+  const stage = await setStage({
+    ...{ redirects, writes, ttlMs, later },
+    prepare: (server) => control?.prepare(server, ttlMs),
+    // A terminal's Ctrl-C reaches every process of the run.
+    onLoss: (what) => {
+      if (!brokenOff.aborted) ledger.accuse({ rule: "no answer that there may be", code: "", what });
+    },
+  });
+  const apiUrls = stage.writes.map(({ actor }) => actor.url);
+  const api = createApi({ urls: apiUrls, key: stage.adminKey, ledger, dice: diceOf(1), now });
+  later(api.close);
+  const urls = stage.redirects.map(({ actor }) => actor.url);
+  const load = startLoad({ urls, rate, ledger, dice: diceOf(2), now });
+  later(load.close);
+  return { stage, api, load, ledger, diceOf, confirmedWithinMs: confirmationBound(ttlMs) };
+}
+
+type Signals = { over: AbortController; giveUp: AbortSignal };
+
+/** Has the nemesis and the revokers begin. `players` resolves when they have ended; where one fails all are told to end. */
+function play(scene: Scene, options: RunOptions, { over: ending, giveUp }: Signals) {
+  const { ttlMs, control, only, rounds, onFault } = options;
+  const { stage, diceOf, ...shared } = scene;
+  const startedAt = now();
+  const over = ending.signal;
+  const nemesis = startNemesis({
+    ...{ stage, ttlMs, dice: diceOf(3), ledger: scene.ledger, now, over, only, rounds },
+    onFault: (fault, at) => onFault?.(fault, at - startedAt),
+  });
+  const counts = { revocations: 0, unconfirmed: 0 };
+  const revokers = Array.from({ length: REVOKERS }, (_, index) =>
+    runRevoker({
+      ...{ ...shared, now, counts, over, giveUp, keepMs: ttlMs * KEPT_FOR },
+      ...{ name: `link-${index}`, dice: diceOf(4 + index) },
+    }),
+  );
+  const meddling = control ? runControl(control, stage, nemesis, over) : Promise.resolve();
+  const pulse = runPulse({ server: stage.server, ledger: scene.ledger, now, over });
+  const players = Promise.all([nemesis.finished, ...revokers, meddling, pulse]);
+  const end = () => ending.abort();
+  nemesis.finished.then(end, end);
+  players.catch(end);
+  return { nemesis, counts, players };
+}
+
+type Watched = { ms: number; isEnough: () => boolean; onProgress: () => void };
 
 /** Resolves when the time is over, or enough was found. */
-async function untilOver(signal: AbortSignal, { ms, enough = Number.POSITIVE_INFINITY }: RunOptions, seen: Watched) {
+async function untilOver(signal: AbortSignal, { ms, isEnough, onProgress }: Watched): Promise<void> {
   const endsAt = now() + ms;
   let tellAt = now() + PROGRESS_MS;
-  while (!signal.aborted && now() < endsAt && seen.ledger.failed() < enough) {
+  while (!signal.aborted && now() < endsAt && !isEnough()) {
     await pause(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
     if (now() < tellAt) continue;
     tellAt += PROGRESS_MS;
-    seen.onProgress();
+    onProgress();
   }
 }
 
-type End = { processes: number; confirmedWithinMs: number; ended: boolean };
-
-/** Asks every process for every link once more, and judges what had not been judged yet. */
-async function judgeEnd(ledger: Ledger, load: Load, { processes, confirmedWithinMs, ended }: End) {
+/** Asks every process for every link once more, unless it was broken off, and judges what had not been judged yet. */
+async function judgeEnd({ stage, ledger, load, confirmedWithinMs }: Scene, ended: boolean): Promise<void> {
   const open = ledger.open();
   while (open.some(({ underWay }) => underWay > 0)) await pause(LOOK_EVERY_MS);
   const links = ledger.all();
   if (ended) {
-    const each = Array.from({ length: processes }, (_, instance) => instance);
-    await mapConcurrently(links, LAST_WIDTH, (link) =>
-      Promise.all(each.map((instance) => load.askLast(instance, link))),
-    );
+    const askAll = (link: Link) => Promise.all(stage.redirects.map((_, instance) => load.askLast(instance, link)));
+    await mapConcurrently(links, LAST_WIDTH, askAll);
   }
   for (const link of links) ledger.judge(link, { confirmedWithinMs, ended });
 }
