@@ -31,7 +31,7 @@ describe("migrations", () => {
 
   test("both sets fit into one database, and a second run does nothing", async () => {
     const database = await createTestDatabase("empty");
-    expect(await migrate(database.url, "main")).toHaveLength(9);
+    expect(await migrate(database.url, "main")).toHaveLength(10);
     expect(await migrate(database.url, "main")).toEqual([]);
     await database.drop();
   });
