@@ -12,6 +12,7 @@ import { l3, l3c } from "./idempotency.ts";
 import { s5 } from "./kills.ts";
 import { r8 } from "./listener.ts";
 import { l1, l1c, l2 } from "./listing.ts";
+import { q7, q7c, q7t } from "./nemesis.ts";
 import { nc4, r5 } from "./order.ts";
 import { d1, d2 } from "./outage.ts";
 import { nc3, r4, r4m, r4mc, r4v, r4vc, r6, r6c } from "./overtaken.ts";
@@ -19,6 +20,7 @@ import { realUrls } from "./real-urls.ts";
 import type { EvidenceCase } from "./report.ts";
 import { r10 } from "./restart.ts";
 import { q5, q5c } from "./rolling.ts";
+import { q8, q8c } from "./simulated.ts";
 import { r7, r7c, r7s, r7sc } from "./suspended.ts";
 import { v1 } from "./targets.ts";
 import { e1, r2, r2n, r3, r11 } from "./windows.ts";
@@ -38,6 +40,8 @@ export const groups = {
   acknowledgement: [q1, q1c, q2, q2c, q3, q4],
   rolling: [q5, q5c],
   "first-revocation": [q6, q6c, q6b],
+  nemesis: [q7, q7c, q7t],
+  simulated: [q8, q8c],
   suspended: [r7, r7c, r7s, r7sc],
   restart: [r10],
   listener: [r8],

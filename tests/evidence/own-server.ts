@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrate } from "@linkfence/db";
 import { createProcessTable, type LocalPostgres, startLocalPostgres } from "@linkfence/local-postgres";
-import { findFreePorts } from "@linkfence/testkit";
+import { findFreePorts, waitFor } from "@linkfence/testkit";
 import postgres from "postgres";
 
 const DATABASE = "linkfence";
@@ -14,8 +14,11 @@ const SETTINGS = { max_connections: "50" };
 export type OwnServer = Awaited<ReturnType<typeof runServer>>;
 
 /** Starts a server on a new cluster and migrates its database. `close` ends it and removes the cluster. */
-export async function startOwnServer(kind: "main" | "stats" = "main"): Promise<OwnServer> {
-  const server = await runServer(await makeDirectory(), { databases: [DATABASE] });
+export async function startOwnServer(
+  kind: "main" | "stats" = "main",
+  settings: Readonly<Record<string, string>> = {},
+): Promise<OwnServer> {
+  const server = await runServer(await makeDirectory(), { databases: [DATABASE], settings });
   await migrate(server.url, kind);
   return server;
 }
@@ -43,9 +46,11 @@ function makeDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), "linkfence-evidence-"));
 }
 
-async function runServer(directory: string, options: { databases?: readonly string[] }) {
+type Options = { databases?: readonly string[]; settings?: Readonly<Record<string, string>> };
+
+async function runServer(directory: string, { settings = {}, ...options }: Options) {
   const start = (port: number): Promise<LocalPostgres> =>
-    startLocalPostgres({ dataDir: directory, port, settings: SETTINGS, ...options });
+    startLocalPostgres({ dataDir: directory, port, settings: { ...SETTINGS, ...settings }, ...options });
   // Below the ports that systems hand out by themselves: nobody gets it while the server is away.
   const port = await findFreePorts(1);
   let server = await start(port);
@@ -71,6 +76,14 @@ async function runServer(directory: string, options: { databases?: readonly stri
       for (const pid of await processesOf(server)) signal(pid, "SIGKILL");
       await server.exited;
     },
+    /** Ends one of the processes that serve the product, as the system does when memory is short: the server ends all others. */
+    async killWorker(): Promise<void> {
+      const [worker] = await sql<{ pid: number }[]>`
+        SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'linkfence%' ORDER BY random() LIMIT 1`;
+      if (worker) signal(worker.pid, "SIGKILL");
+    },
+    /** Resolves when it answers again. */
+    answering: () => waitFor("the server to answer", () => sql`SELECT 1`.then(() => true).catch(() => false)),
     /** The last lines of its log, since its start. */
     log: () => server.serverLog(),
     /** Starts it again, where it was. */

@@ -16,6 +16,7 @@ describe("the kind of a database error", () => {
     ["57P01", "unavailable"],
     ["57P03", "unavailable"],
     ["25006", "unavailable"],
+    ["54000", "unavailable"],
     ["55000", "unavailable"],
     ["CONNECTION_CLOSED", "unavailable"],
     ["CONNECT_TIMEOUT", "unavailable"],
@@ -24,6 +25,7 @@ describe("the kind of a database error", () => {
     ["23514", "fatal"],
     ["42P01", "fatal"],
     ["22P02", "fatal"],
+    ["54001", "fatal"],
   ])("%s is %s", (code, kind) => {
     expect(classifyError(withCode(code))).toBe(kind);
   });

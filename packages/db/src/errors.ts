@@ -26,9 +26,12 @@ export type ErrorKind = "conflict" | "retryable" | "unavailable" | "fatal";
 
 /** SQLSTATEs (PostgreSQL manual, appendix A) that say "again, unchanged". */
 const RETRYABLE = new Set(["40001", "40P01", "55P03"]);
-/** Whole classes that say "not now": 08 connection, 53 resources, 57 intervention, 58 system; 25006: read-only; 55000: a standby. */
+/**
+ * Whole classes that say "not now": 08 connection, 53 resources, 57 intervention, 58 system; 25006: read-only; 55000: a
+ * standby; 54000: the server's queue of notifications is full (the other limits of class 54 have numbers of their own).
+ */
 const UNAVAILABLE_CLASSES = new Set(["08", "53", "57", "58"]);
-const UNAVAILABLE = new Set(["25006", "25P03", "55000", "28000", "28P01", "3D000"]);
+const UNAVAILABLE = new Set(["25006", "25P03", "54000", "55000", "28000", "28P01", "3D000"]);
 /** What the driver and the socket say instead of an SQLSTATE. */
 const CONNECTION = new Set([
   "CONNECTION_CLOSED",

@@ -23,6 +23,7 @@ describe("migrations", () => {
         "0007_imports",
         "0008_change_owner",
         "0009_revocation",
+        "0010_acknowledgement",
       ]);
       await database.drop();
     }

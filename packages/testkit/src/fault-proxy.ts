@@ -1,14 +1,23 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 
-/** `pass` forwards; `hang` keeps every connection open and forwards nothing, in either direction, as a black hole does. */
-export type FaultMode = "pass" | "hang" | "refuse";
+/**
+ * `pass` forwards; `hang` keeps every connection open and forwards nothing, in either direction, as a black hole does;
+ * `mute` loses what the server says, and only that.
+ */
+export type FaultMode = "pass" | "hang" | "mute" | "refuse";
 
 export type FaultProxy = {
   port: number;
   /** The URL with host and port replaced by the proxy's. */
   through(url: string): string;
-  /** Takes effect at once, on open connections too; `refuse` resets them. Bytes that met a `hang` are lost. */
+  /**
+   * Takes effect at once, on open connections too; `refuse` resets them. What met a `hang` or `mute` is lost, and nothing
+   * comes after it any more on that connection, in that direction.
+   */
   set(mode: FaultMode): void;
+  /** Keeps whatever comes from now on for so many milliseconds, in either direction. 0 for not at all. */
+  delay(ms: number): void;
   /** Leads to another server on loopback from now on; open connections stay where they are. */
   lead(targetPort: number): void;
   /** Resets every open connection and goes on. Returns how many there were. */
@@ -24,6 +33,7 @@ export type FaultProxy = {
  */
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   let mode: FaultMode = "pass";
+  let delayMs = 0;
   let serverPort = targetPort;
   const pairs = new Set<{ client: Socket; server: Socket }>();
 
@@ -37,26 +47,46 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     server.on("error", () => {});
     const pair = { client, server };
     pairs.add(pair);
-    forward(client, server);
-    forward(server, client);
+    forward(client, server, () => mode === "pass" || mode === "mute");
+    forward(server, client, () => mode === "pass");
     client.once("close", () => end(pair));
     server.once("close", () => end(pair));
   });
 
-  function forward(from: Socket, to: Socket): void {
-    from.on("data", (chunk) => {
-      if (mode === "pass") to.write(chunk);
-    });
-    from.on("end", () => {
-      if (mode === "pass") to.end();
-    });
+  /**
+   * Forwards what comes while `passes` says so, in order, however the delay changes meanwhile. Once something was lost
+   * nothing follows it: no network leaves a gap in what is read from a connection.
+   */
+  function forward(from: Socket, to: Socket, passes: () => boolean): void {
+    let broken = false;
+    let kept = 0;
+    let before = Promise.resolve();
+    const inOrder = (act: () => void) => {
+      if (!passes()) broken = true;
+      if (broken) return;
+      if (kept === 0 && delayMs === 0) return act();
+      kept += 1;
+      before = Promise.all([before, pause(delayMs)]).then(() => {
+        kept -= 1;
+        act();
+      });
+    };
+    from.on("data", (chunk) => inOrder(() => to.write(chunk)));
+    from.on("end", () => inOrder(() => to.end()));
   }
 
+  const hidesEnds = () => mode === "hang" || mode === "mute";
+
   function end(pair: { client: Socket; server: Socket }): void {
-    if (mode === "hang") return;
+    if (hidesEnds()) return;
     pairs.delete(pair);
     pair.client.destroy();
     pair.server.destroy();
+  }
+
+  /** What ended while nobody was told of it. */
+  function endHalves(): void {
+    for (const pair of pairs) if (pair.client.destroyed || pair.server.destroyed) end(pair);
   }
 
   function reset(): number {
@@ -82,6 +112,10 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     set(next) {
       mode = next;
       if (next === "refuse") reset();
+      else endHalves();
+    },
+    delay(ms) {
+      delayMs = ms;
     },
     lead(nextPort) {
       serverPort = nextPort;

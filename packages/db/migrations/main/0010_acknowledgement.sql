@@ -14,7 +14,8 @@ END $$;
 -- its next renewal: a wait takes longer, and nothing is confirmed that is not so. Renewals that only prolong stay durable.
 -- A notification wakes every session of the database that listens to anything, and acknowledgements come as often as there
 -- are instances: so only one by which all have come further notifies. The lock makes the last of several that come at the
--- same time see the others.
+-- same time see the others. It is taken when the row has been written, so that nobody waits for a row while they hold it.
+-- A queue of notifications that is nearly full is left to others: a read of the log must not fail for it.
 CREATE OR REPLACE FUNCTION sync_instance(p_id uuid, p_cursor bigint, p_limit int, p_renew boolean, p_applied bigint, p_epoch text)
   RETURNS TABLE (registered boolean, epoch text, head bigint, seqs bigint[], codes text[], versions bigint[])
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -25,17 +26,18 @@ BEGIN
   SELECT i.applied_seq INTO v_applied FROM redirect_instance i WHERE i.id = p_id;
   registered := FOUND;
   IF registered AND p_renew THEN
-    IF p_applied > v_applied THEN
-      PERFORM set_config('synchronous_commit', 'off', true);
-      PERFORM pg_advisory_xact_lock(7106918);
-      IF NOT EXISTS (SELECT FROM redirect_instance i WHERE i.id <> p_id AND i.applied_seq <= v_applied) THEN
-        PERFORM pg_notify('instance_ack', '');
-      END IF;
-    END IF;
     UPDATE redirect_instance i
        SET applied_seq = p_applied, epoch = p_epoch, renewals = i.renewals + 1, renewed_at = clock_timestamp()
      WHERE i.id = p_id;
     registered := FOUND;
+    IF registered AND p_applied > v_applied THEN
+      PERFORM set_config('synchronous_commit', 'off', true);
+      PERFORM pg_advisory_xact_lock(7106918);
+      IF pg_notification_queue_usage() < 0.9
+         AND NOT EXISTS (SELECT FROM redirect_instance i WHERE i.id <> p_id AND i.applied_seq <= v_applied) THEN
+        PERFORM pg_notify('instance_ack', '');
+      END IF;
+    END IF;
   END IF;
   SELECT array_agg(c.seq), array_agg(c.code), array_agg(c.version) INTO seqs, codes, versions
     FROM (SELECT l.seq, l.code, l.version FROM link_change l

@@ -1,0 +1,25 @@
+import postgres from "postgres";
+
+/** More than any server of a run accepts. */
+const MOST = 200;
+
+/** Connections that somebody takes and does nothing with, until the server has no more to give. */
+export function createHoard(url: string) {
+  const held: postgres.Sql[] = [];
+  return {
+    async take(): Promise<void> {
+      for (let taken = 0; taken < MOST; taken += 1) {
+        const sql = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 1, backoff: () => 1 });
+        held.push(sql);
+        const refused = await sql`SELECT 1`.then(
+          () => false,
+          () => true,
+        );
+        if (refused) return;
+      }
+    },
+    async leave(): Promise<void> {
+      await Promise.all(held.splice(0).map((sql) => sql.end({ timeout: 0 })));
+    },
+  };
+}
