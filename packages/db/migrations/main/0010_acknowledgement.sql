@@ -1,6 +1,14 @@
 -- What waiting for a revocation to be in force everywhere needs: acknowledgements that wake who waits for them, a look at
 -- the registry, and its upkeep.
 
+-- As in 0002, in a language that keeps its plans: each read of the log and each look at the registry asks for it.
+CREATE OR REPLACE FUNCTION feed_epoch() RETURNS text
+  LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN (SELECT s.system_identifier::text || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+            FROM pg_control_system() s);
+END $$;
+
 -- As in 0002. New: an acknowledgement, which is a renewal by which the instance has come further, wakes who waits for it,
 -- and does not wait for the disk. Should the server crash and lose it, the row says less than the instance has done, until
 -- its next renewal: a wait takes longer, and nothing is confirmed that is not so. Renewals that only prolong stay durable.
@@ -43,16 +51,18 @@ END $$;
 CREATE FUNCTION watch_registry()
   RETURNS TABLE (epoch text, settled boolean, head bigint, ids uuid[], addresses text[], states text[], ttls int[],
                  follow boolean[], epochs text[], applied bigint[], renewals bigint[])
-  LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
-  SELECT e.epoch, EXISTS (SELECT FROM settled_epoch s WHERE s.epoch = e.epoch),
-         (SELECT coalesce(max(l.seq), 0) FROM link_change l), r.*
-    FROM (SELECT feed_epoch() AS epoch) e,
-         (SELECT coalesce(array_agg(i.id), '{}'), coalesce(array_agg(i.address), '{}'), coalesce(array_agg(i.state), '{}'),
-                 coalesce(array_agg(i.ttl_ms), '{}'), coalesce(array_agg(i.follows_feed), '{}'),
-                 coalesce(array_agg(i.epoch), '{}'), coalesce(array_agg(i.applied_seq), '{}'),
-                 coalesce(array_agg(i.renewals), '{}')
-            FROM redirect_instance i) r
-$$;
+  LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+BEGIN
+  RETURN QUERY
+    SELECT e.epoch, EXISTS (SELECT FROM settled_epoch s WHERE s.epoch = e.epoch),
+           (SELECT coalesce(max(l.seq), 0) FROM link_change l), r.*
+      FROM (SELECT feed_epoch() AS epoch) e,
+           (SELECT coalesce(array_agg(i.id), '{}'), coalesce(array_agg(i.address), '{}'),
+                   coalesce(array_agg(i.state), '{}'), coalesce(array_agg(i.ttl_ms), '{}'),
+                   coalesce(array_agg(i.follows_feed), '{}'), coalesce(array_agg(i.epoch), '{}'),
+                   coalesce(array_agg(i.applied_seq), '{}'), coalesce(array_agg(i.renewals), '{}')
+              FROM redirect_instance i) r;
+END $$;
 
 -- Says that every row which can matter is here. Only of the history that is current now; returns whether it is.
 CREATE FUNCTION settle_epoch(p_epoch text) RETURNS boolean
