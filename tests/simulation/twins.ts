@@ -141,7 +141,7 @@ export const TWINS: readonly Twin[] = [
   {
     name: "late-lock",
     change: "a revocation takes its lock after it has drawn its number",
-    shownBy: 1554,
+    shownBy: 8312,
     lockFirst: false,
   },
   { name: "timer-fence", change: "a timer says when the memory is too old", shownBy: 18, lookup: fenceByTimer },
