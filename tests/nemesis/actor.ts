@@ -14,7 +14,7 @@ export async function startActor(name: ServiceName, env: Record<string, string>,
   let ended = false;
 
   async function start(): Promise<RunningService> {
-    const started = await startService(name, env);
+    const started = await startService(name, env, START_MS);
     wanted.add(started.pid);
     void started.exited.then(({ code, signal }) => {
       if (wanted.has(started.pid)) onLoss(`${code ?? signal}\n${started.output().slice(-SHOWN)}`);
@@ -60,5 +60,7 @@ export async function startActor(name: ServiceName, env: Record<string, string>,
 
 /** Process ids that nobody has ended on purpose. */
 const wanted = new Set<number>();
+/** A start takes a second, and on a machine with a load of twenty sixty times as long. */
+const START_MS = 120_000;
 /** The end of what a process printed says what it died of. */
 const SHOWN = 2000;

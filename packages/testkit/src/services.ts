@@ -11,9 +11,14 @@ export type RunningService = RunningProcess & {
 /**
  * Starts one service on ports that the system chooses and waits until it listens. The environment is the service's own;
  * ports and log level are filled in where they are missing.
+ * @param timeoutMs for the start, after which it rejects
  */
-export async function startService(name: ServiceName, env: Record<string, string>): Promise<RunningService> {
+export async function startService(
+  name: ServiceName,
+  env: Record<string, string>,
+  timeoutMs?: number,
+): Promise<RunningService> {
   const child = spawnProcess(`services/${name}/dist/main.js`, { PORT: "0", OPS_PORT: "0", LOG_LEVEL: "info", ...env });
-  const { port, opsPort } = await child.logged((record) => record.message === "listening");
+  const { port, opsPort } = await child.logged((record) => record.message === "listening", timeoutMs);
   return { ...child, url: `http://127.0.0.1:${String(port)}`, opsUrl: `http://127.0.0.1:${String(opsPort)}` };
 }
