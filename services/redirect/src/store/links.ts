@@ -1,7 +1,14 @@
 import type { Database } from "@linkfence/db";
 import type { LinkRow } from "../domain/entry.ts";
 
-type Row = { target: string | null; state: "ACTIVE" | "REVOKED"; version: number; remaining_ms: number | null };
+type Row = {
+  /** The code that was asked for, as the server heard it; the rest is null where there is no such link. */
+  asked: string;
+  state: "ACTIVE" | "REVOKED" | null;
+  target: string | null;
+  version: number;
+  remaining_ms: number | null;
+};
 
 /** What a header field can carry as it is (RFC 9110 section 5.5); the write service stores nothing else. */
 const SENDABLE = /^[\x20-\x7e]+$/;
@@ -15,15 +22,29 @@ export class UnsendableTarget extends Error {
 }
 
 /**
+ * An answer to another question. The driver has once mixed answers up, under overload (packages/db/patches), and no visitor may
+ * be led to somebody else's target, whatever lies between here and the row.
+ */
+export class ForeignAnswer extends Error {
+  constructor() {
+    super("the database's answer is that of another look-up");
+    this.name = "ForeignAnswer";
+  }
+}
+
+/**
  * Reads one link by its code; null when there is none. One query, under the pool's deadline.
- * Rejects with the database's error, or with `UnsendableTarget`.
+ * Rejects with the database's error, with `UnsendableTarget` or with `ForeignAnswer`.
  */
 export function createLinkReader(database: Database): (code: string) => Promise<LinkRow | null> {
   return async (code) => {
     const [row] = await database.read<Row[]>(
-      (sql) => sql<Row[]>`SELECT target, state, version, remaining_ms FROM redirect_link WHERE code = ${code}`,
+      (sql) => sql<Row[]>`
+        SELECT q.asked, l.state, l.target, l.version, l.remaining_ms
+          FROM (SELECT ${code}::text AS asked) q LEFT JOIN redirect_link l ON l.code = q.asked`,
     );
-    if (!row) return null;
+    if (row?.asked !== code) throw new ForeignAnswer();
+    if (row.state === null) return null;
     if (row.target !== null && !SENDABLE.test(row.target)) throw new UnsendableTarget(code);
     return { target: row.target, state: row.state, version: row.version, remainingMs: row.remaining_ms };
   };
