@@ -33,6 +33,8 @@ const ANY = [0.1, 2.5] as const;
 const AT_ONCE = [0, 0] as const;
 /** As far as a data centre on another continent. The deadline of a query is longer. */
 const SLOW_MS = [20, 200] as const;
+/** A megabit a second. */
+const SLOW_BYTES_PER_SECOND = 125_000;
 
 const setTo = (mode: FaultMode) => (line: FaultProxy) => line.set(mode);
 
@@ -44,7 +46,7 @@ const LINE: readonly Way<FaultProxy>[] = [
   {
     kind: "slow",
     lasts: ANY,
-    begin: (line, dice) => line.delay(dice.between(...SLOW_MS)),
+    begin: (line, dice) => line.delay(dice.between(...SLOW_MS), SLOW_BYTES_PER_SECOND),
     heal: (line) => line.delay(0),
   },
 ];

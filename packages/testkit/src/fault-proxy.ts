@@ -16,8 +16,11 @@ export type FaultProxy = {
    * comes after it any more on that connection, in that direction.
    */
   set(mode: FaultMode): void;
-  /** Keeps whatever comes from now on for so many milliseconds, in either direction. 0 for not at all. */
-  delay(ms: number): void;
+  /**
+   * Keeps whatever comes from now on for so many milliseconds, in either direction, and lets no more than so many bytes a
+   * second pass on each connection. `delay(0)` ends both.
+   */
+  delay(ms: number, bytesPerSecond?: number): void;
   /** Leads to another server on loopback from now on; open connections stay where they are. */
   lead(targetPort: number): void;
   /** Resets every open connection and goes on. Returns how many there were. */
@@ -34,6 +37,7 @@ export type FaultProxy = {
 export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   let mode: FaultMode = "pass";
   let delayMs = 0;
+  let rate = Number.POSITIVE_INFINITY;
   let serverPort = targetPort;
   const pairs = new Set<{ client: Socket; server: Socket }>();
 
@@ -61,17 +65,18 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     let broken = false;
     let kept = 0;
     let before = Promise.resolve();
-    const inOrder = (act: () => void) => {
+    const inOrder = (act: () => void, bytes = 0) => {
       if (!passes()) broken = true;
       if (broken) return;
-      if (kept === 0 && delayMs === 0) return act();
+      const sendMs = (bytes * 1000) / rate;
+      if (kept === 0 && delayMs === 0 && sendMs === 0) return act();
       kept += 1;
-      before = Promise.all([before, pause(delayMs)]).then(() => {
+      before = Promise.all([before.then(() => pause(sendMs)), pause(delayMs)]).then(() => {
         kept -= 1;
         act();
       });
     };
-    from.on("data", (chunk) => inOrder(() => to.write(chunk)));
+    from.on("data", (chunk) => inOrder(() => to.write(chunk), chunk.length));
     from.on("end", () => inOrder(() => to.end()));
   }
 
@@ -114,8 +119,9 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
       if (next === "refuse") reset();
       else endHalves();
     },
-    delay(ms) {
+    delay(ms, bytesPerSecond = Number.POSITIVE_INFINITY) {
       delayMs = ms;
+      rate = bytesPerSecond;
     },
     lead(nextPort) {
       serverPort = nextPort;
