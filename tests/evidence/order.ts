@@ -49,8 +49,14 @@ async function someoneWaitsFor(sql: Sql, lock: number): Promise<boolean> {
   return row?.waiting > 0;
 }
 
-/** Both links in memory; the first revocation stalls, the second follows; then the first goes on. */
+/**
+ * Both links in memory; the first revocation stalls, the second follows; then the first goes on. There is a change in the log
+ * before: a reader that began with none forgets everything when the first number is missing.
+ */
 async function overtakeInTheLog({ redirect, database: { sql } }: Scene, [first, second]: [string, string]) {
+  const [before = ""] = await insertLinks(sql, "before", 1);
+  await revokeLinks(sql, before);
+  await redirect.caughtUp();
   for (const code of [first, second]) await redirect.get(code);
   const goOn = await stallChangesOf(sql, first);
   const firstDone = revokeLinks(sql, first);

@@ -3,7 +3,12 @@
 // the longest experiments.
 import Sequencer from "@jest/test-sequencer";
 
-const RANKS = [/\/tests\/(evidence|e2e|failure)\/.*\.(failure|e2e)\./, /\.failure\./, /\.e2e\./, /\.pg\./];
+const RANKS = [
+  /\/tests\/((evidence|e2e|failure)\/.*\.(failure|e2e)\.|simulation\/)/,
+  /\.failure\./,
+  /\.e2e\./,
+  /\.pg\./,
+];
 const rank = ({ path }) => {
   const found = RANKS.findIndex((pattern) => pattern.test(path));
   return found < 0 ? RANKS.length : found;
