@@ -17,6 +17,9 @@ beforeAll(async () => {
   fresh = await createTestDatabase("main");
   database = createDatabase({ url: fresh.url, applicationName: "follower", max: 1, queryTimeoutMs: 10_000 });
   writers = createDatabase({ url: fresh.url, applicationName: "writers", max: WRITERS, queryTimeoutMs: 30_000 });
+  // A reader that begins with an empty log forgets everything when it sees that the first number is missing.
+  await createLinks("first", 1);
+  await fresh.sql`SELECT revoke_links('{first1}', 'ann', 'k')`;
 });
 afterAll(async () => {
   await Promise.all([database.close(), writers.close()]);
@@ -94,9 +97,9 @@ describe("a follower of a log to which eight writers append", () => {
     while (applied < revoked?.seq) {
       const [row] = await fresh.sql`SELECT applied_seq::int AS applied, epoch = feed_epoch() AS current
         FROM redirect_instance WHERE id = ${follower.instance()}`;
-      applied = row?.applied;
-      expect(row?.current).toBe(true);
-      expect(follower.stats().appliedSeq).toBeGreaterThanOrEqual(applied);
+      // Before its first read it knows of no history, and so acknowledges nothing.
+      applied = row?.current ? row.applied : 0;
+      expect(follower.stats().appliedSeq).toBeGreaterThanOrEqual(row?.applied);
     }
     await follower.stop();
   });
@@ -123,9 +126,6 @@ describe("control: a revocation that takes no lock", () => {
         INSERT INTO link_change (code, version, changed_by) VALUES (p_code, 2, 'k');
       END $$`);
     await createLinks("loose", 2);
-    // A reader of an empty log would see that the first number is missing, and forget everything.
-    await createLinks("first", 1);
-    await fresh.sql`SELECT revoke_links('{first1}', 'ann', 'k')`;
     const { follower, seen, caughtUp } = follow();
     await caughtUp();
     const late = await fresh.sql.reserve();

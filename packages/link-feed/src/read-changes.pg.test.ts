@@ -14,6 +14,9 @@ beforeAll(async () => {
   test_ = await createTestDatabase("main");
   database = createDatabase({ url: test_.url, applicationName: "test", max: 2, queryTimeoutMs: 10_000 });
   await test_.sql`SELECT register_instance(${instance}::uuid, 'here', 1000, true)`;
+  // A reader that begins with an empty log forgets everything when it sees that the first number is missing.
+  await createLinks("first", 1);
+  await revokeAll("first");
 });
 afterAll(async () => {
   await database.close();
