@@ -20,6 +20,8 @@ const http = createHttpClient();
 
 beforeAll(async () => {
   database = await createTestDatabase("main");
+  // A reader that begins with an empty log forgets everything when the first number is missing, as after a revocation that failed.
+  await revoke(await createLink());
 });
 afterEach(() => redirect.stop());
 afterAll(async () => {
