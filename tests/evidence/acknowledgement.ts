@@ -79,7 +79,7 @@ export const q2: EvidenceCase = {
       const [code = ""] = await at.create("cut-", 1);
       const stop = await ask([redirect], code);
       cut();
-      const early = await at.revoke(code, "?timeoutMs=200");
+      const early = await at.revoke(code, "?timeoutMs=1000");
       report.check("the first answer", [early.status, early.effective.confirmed], [202, false]);
       report.check(
         "who is missing",
@@ -140,7 +140,9 @@ export const q3: EvidenceCase = {
       killed?.service.kill("SIGKILL");
       const killedAt = performance.now();
       const early = await at.revoke(first, "?timeoutMs=100");
-      report.check("the answer right after the kill", [early.status, early.effective.missing?.length], [202, 1]);
+      report.check("the answer right after the kill", early.status, 202);
+      const missing = (early.effective.missing ?? []).map((address) => address.split(":").at(-1));
+      report.check("it names the one that was killed", killed && missing.includes(addressOf(killed)), true);
       await waitFor("the registry without it", async () => (await at.addresses()).length === 1);
       const goneMs = performance.now() - killedAt;
       // It renewed its row a quarter of its TTL before the kill at the earliest.
@@ -177,7 +179,7 @@ export const q4: EvidenceCase = {
       await forget(at, redirect);
       // One that has watched this history for long enough would settle it again at once.
       await at.restartWrite();
-      const early = await at.revoke(lost, "?timeoutMs=200");
+      const early = await at.revoke(lost, "?timeoutMs=1000");
       report.check(
         "the first answer, though nobody is missing",
         [early.status, early.effective.confirmed, early.effective.missing],
