@@ -71,7 +71,8 @@ describe("every connection terminated by the server", () => {
       await until(async () => answered > before);
     }
     await senders;
-    expect(terminated).toBeGreaterThan(5);
+    // How many there are to end at a time hangs on the machine; once would not show that it can happen again.
+    expect(terminated).toBeGreaterThan(1);
     expect(await storedIds()).toEqual(idsOf(batches.flat()));
     const { missing, inFlight, received, inserted, duplicate } = await scrapeLedger(service.opsUrl);
     expect([missing, inFlight]).toEqual([0, 0]);
