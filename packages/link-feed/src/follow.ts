@@ -5,7 +5,7 @@
 // read may have missed the changes between the two.
 import { type Change, type FlushCause, judgePage, type Position, readFrom } from "./cursor.ts";
 import type { SyncAnswer, SyncRequest } from "./read-changes.ts";
-import { type StartTimer, startTimer } from "./timer.ts";
+import { createPauses, type StartTimer } from "./timer.ts";
 
 /** Two reads started by notifications lie at least this far apart: a flood of them costs 500 reads a second at most. */
 const MIN_GAP_MS = 2;
@@ -43,7 +43,7 @@ export type Follower = ReturnType<typeof createFollower>;
 
 /** Starts following at once, in the background, until `stop`. */
 export function createFollower(options: FollowOptions) {
-  const { ttlMs, now, random, after = startTimer } = options;
+  const { ttlMs, now, random } = options;
   const counts = { syncs: 0, failures: 0, renewals: 0, applied: 0 };
   const flushes: Partial<Record<RestartCause, number>> = {};
   let instance = options.newInstanceId();
@@ -56,7 +56,7 @@ export function createFollower(options: FollowOptions) {
   let stopped = false;
   let woken = false;
   let readAtMono = Number.NEGATIVE_INFINITY;
-  let rouse = () => {};
+  const { pause, rouse } = createPauses(options.after);
   const finished = run();
 
   /** Registers where needed, reads until nothing is left, and acknowledges what was applied. */
@@ -164,18 +164,7 @@ export function createFollower(options: FollowOptions) {
 
   /** Ends early on `stop`, and where `early` says so when roused. A failing read is not to be hastened. */
   function interruptiblePause(ms: number, early = () => false): Promise<void> {
-    if (stopped) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        cancel();
-        rouse = () => {};
-        resolve();
-      };
-      const cancel = after(ms, done);
-      rouse = () => {
-        if (stopped || early()) done();
-      };
-    });
+    return stopped ? Promise.resolve() : pause(ms, () => stopped || early());
   }
 
   return {

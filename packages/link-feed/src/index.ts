@@ -9,5 +9,5 @@ export {
 } from "./cursor.ts";
 export { createFollower, type Follower, type FollowOptions, type Moment, type RestartCause } from "./follow.ts";
 export { PAGE_LIMIT, type Renewal, readChanges, type SyncAnswer, type SyncRequest } from "./read-changes.ts";
-export { type StartTimer, startTimer } from "./timer.ts";
+export { createPauses, type StartTimer, startTimer } from "./timer.ts";
 export { createWake, type Wake, type WakeOptions, type WakeState, type WakeTiming } from "./wake.ts";

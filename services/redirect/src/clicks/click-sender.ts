@@ -2,6 +2,7 @@
 // stored; sending it again is safe, because the ingest tells clicks apart by their ids. Nothing here is awaited by a
 // redirect.
 import { CLICK_BATCH_LIMIT, type Click, type ClickBatchResult } from "@linkfence/contracts";
+import { createPauses } from "@linkfence/link-feed";
 import { makeClick } from "../domain/click.ts";
 import type { ClickRing } from "./click-ring.ts";
 
@@ -42,7 +43,7 @@ export function createClickSender(options: SenderOptions) {
   let batch: Click[] = [];
   let failuresInARow = 0;
   let draining = false;
-  let rouse = () => {};
+  const { pause, rouse } = createPauses();
   const finished = run();
 
   async function run(): Promise<void> {
@@ -80,18 +81,6 @@ export function createClickSender(options: SenderOptions) {
       onTrouble(outcome.reason);
     }
     batch = [];
-  }
-
-  function pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        rouse = () => {};
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
-      rouse = done;
-    });
   }
 
   return {

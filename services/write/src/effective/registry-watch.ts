@@ -1,7 +1,7 @@
 // One watch over the registry for the whole process: it keeps the registry, and tells those who wait for a revocation
 // when it is in force everywhere. Acknowledgements wake it; nothing depends on their arrival, since it looks again anyway.
 
-import { type StartTimer, startTimer } from "@linkfence/link-feed";
+import { createPauses, type StartTimer, startTimer } from "@linkfence/link-feed";
 import type { Counts } from "../counts.ts";
 import { judgeConfirmation, type Verdict, type Wanted } from "../domain/confirmation.ts";
 import type { Sight } from "../domain/registry.ts";
@@ -44,7 +44,7 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
   let woken = false;
   let stopped = false;
   let failing = false;
-  let rouse = () => {};
+  const { pause, rouse } = createPauses(after);
   const finished = run();
 
   async function run(): Promise<void> {
@@ -93,17 +93,7 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
   /** A failing look is not hastened by anybody. */
   function pauseUntilWoken(): Promise<void> {
     if (stopped || (woken && !failing)) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        cancel();
-        rouse = () => {};
-        resolve();
-      };
-      const cancel = after(waiters.size > 0 ? everyMs.awaited : everyMs.idle, done);
-      rouse = () => {
-        if (stopped || !failing) done();
-      };
-    });
+    return pause(waiters.size > 0 ? everyMs.awaited : everyMs.idle, () => stopped || !failing);
   }
 
   function wake(): void {
