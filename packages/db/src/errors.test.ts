@@ -16,7 +16,6 @@ describe("the kind of a database error", () => {
     ["57P01", "unavailable"],
     ["57P03", "unavailable"],
     ["25006", "unavailable"],
-    ["54000", "unavailable"],
     ["55000", "unavailable"],
     ["CONNECTION_CLOSED", "unavailable"],
     ["CONNECT_TIMEOUT", "unavailable"],
@@ -25,9 +24,17 @@ describe("the kind of a database error", () => {
     ["23514", "fatal"],
     ["42P01", "fatal"],
     ["22P02", "fatal"],
+    ["54000", "fatal"],
     ["54001", "fatal"],
   ])("%s is %s", (code, kind) => {
     expect(classifyError(withCode(code))).toBe(kind);
+  });
+
+  test("a queue of notifications that is full means unavailable, whatever the language; a row too wide for its index does not", () => {
+    const withMessage = (message: string) => Object.assign(new Error(message), { code: "54000" });
+    for (const told of ["too many notifications in the NOTIFY queue", "zu viele Benachrichtigungen in NOTIFY-Schlange"])
+      expect(classifyError(withMessage(told))).toBe("unavailable");
+    expect(classifyError(withMessage("index row size 3000 exceeds btree version 4 maximum 2704"))).toBe("fatal");
   });
 
   test("a missed deadline and a full pool mean unavailable", () => {

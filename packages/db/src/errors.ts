@@ -28,10 +28,10 @@ export type ErrorKind = "conflict" | "retryable" | "unavailable" | "fatal";
 const RETRYABLE = new Set(["40001", "40P01", "55P03"]);
 /**
  * Whole classes that say "not now": 08 connection, 53 resources, 57 intervention, 58 system; 25006: read-only; 55000: a
- * standby; 54000: the server's queue of notifications is full (the other limits of class 54 have numbers of their own).
+ * standby.
  */
 const UNAVAILABLE_CLASSES = new Set(["08", "53", "57", "58"]);
-const UNAVAILABLE = new Set(["25006", "25P03", "54000", "55000", "28000", "28P01", "3D000"]);
+const UNAVAILABLE = new Set(["25006", "25P03", "55000", "28000", "28P01", "3D000"]);
 /** What the driver and the socket say instead of an SQLSTATE. */
 const CONNECTION = new Set([
   "CONNECTION_CLOSED",
@@ -55,7 +55,15 @@ export function classifyError(error: unknown): ErrorKind {
   if (code === "23505") return "conflict";
   if (RETRYABLE.has(code)) return "retryable";
   if (CONNECTION.has(code) || UNAVAILABLE.has(code) || UNAVAILABLE_CLASSES.has(code.slice(0, 2))) return "unavailable";
-  return "fatal";
+  return isQueueFull(error) ? "unavailable" : "fatal";
+}
+
+/**
+ * The server has no room for another notification. A row too wide for its index has the same code (54000); the word, a
+ * statement's, stands in every translation of the message.
+ */
+function isQueueFull(error: unknown): boolean {
+  return errorCode(error) === "54000" && error instanceof Error && error.message.includes("NOTIFY");
 }
 
 /** The connection ended under a statement (class 57P0x: the server ended it), which says nothing against a new one. */
