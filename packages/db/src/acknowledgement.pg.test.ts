@@ -1,7 +1,7 @@
 // Acknowledgements that wake who waits for them: the one by which all instances have come further, and no other.
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
 import postgres from "postgres";
 
 const INSTANCES = 8;
@@ -12,15 +12,11 @@ let database: TestDatabase;
 let sql: postgres.Sql;
 let ids: string[];
 let heard: string[] = [];
-let onHeard = () => {};
 
 beforeAll(async () => {
   database = await createTestDatabase("main");
   sql = postgres(database.url, { max: INSTANCES });
-  await database.sql.listen("instance_ack", (payload) => {
-    heard.push(payload);
-    onHeard();
-  });
+  await database.sql.listen("instance_ack", (payload) => heard.push(payload));
 });
 beforeEach(async () => {
   await sql`DELETE FROM redirect_instance`;
@@ -36,21 +32,11 @@ afterAll(async () => {
 const acknowledge = (id: string, seq: number) =>
   sql`SELECT registered FROM sync_instance(${id}::uuid, NULL, 1, true, ${seq}::bigint, feed_epoch())`;
 
-/** Waits until so many notifications have arrived. */
-function hear(count: number): Promise<void> {
-  return new Promise((resolve) => {
-    onHeard = () => {
-      if (heard.length >= count) resolve();
-    };
-    onHeard();
-  });
-}
-
 /** Returns how many acknowledgements notified since the last call: all notifications arrive in the order of their commits. */
 async function notified(): Promise<number> {
   const mark = randomUUID();
   await sql`SELECT pg_notify('instance_ack', ${mark})`;
-  while (!heard.includes(mark)) await hear(heard.length + 1);
+  await until(() => heard.includes(mark));
   const count = heard.indexOf(mark);
   heard = [];
   return count;

@@ -181,7 +181,10 @@ test("the database ends all connections again and again: the upload goes on by i
     ended += await terminateServiceConnections();
   }
   // Where nothing was connected yet, none could be ended.
-  while (ended === 0) ended += await terminateServiceConnections();
+  await until(async () => {
+    ended += await terminateServiceConnections();
+    return ended > 0;
+  });
   file.end();
   let answer = await file.answer;
   // A database that was away just when the answer was put together, or the lock was taken, is told as 503.
