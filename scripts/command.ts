@@ -41,6 +41,20 @@ export async function runCommand<const O extends Options>({ help, options, run }
   }
 }
 
+type Bounds = {
+  min: number;
+  max: number;
+  /** False where there may be decimals, up to three of them. */
+  whole?: boolean;
+};
+
+/** Reads the number that an option was given. Throws a UsageError where it is none, or out of bounds. */
+export function readNumber(name: string, text: string, { min, max, whole = true }: Bounds): number {
+  const value = (whole ? /^\d{1,10}$/ : /^\d{1,5}(\.\d{1,3})?$/).test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new UsageError(`--${name} must be a number from ${min} to ${max}`);
+}
+
 let ending = false;
 
 function endForWantOfOutput(error: Error): void {

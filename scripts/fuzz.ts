@@ -1,7 +1,7 @@
 // Runs the fuzzer of the admin API with more requests than the tests do. It is one of the tests, and needs what they need.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { runCommand, UsageError } from "./command.ts";
+import { readNumber, runCommand, UsageError } from "./command.ts";
 
 const HELP = `Sends requests made from the OpenAPI document, right ones and bent ones, to a write service on a database of
 its own, and holds every answer against the document. Prints what was answered, by operation and status.
@@ -15,12 +15,6 @@ Exit status: 0 no fault was found, 1 one was, 64 wrong arguments.
 `;
 const REQUESTS_MAX = 1_000_000;
 const SEED_MAX = 2 ** 31 - 1;
-
-function readNumber(name: string, text: string, { min, max }: { min: number; max: number }): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw new UsageError(`--${name} must be a number from ${min} to ${max}`);
-}
 
 /** Resolves with the exit status of the test run. */
 function fuzz(requests: number, seed: number): Promise<number> {

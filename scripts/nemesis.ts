@@ -4,7 +4,7 @@ import { killStartedProcesses } from "@linkfence/testkit";
 import { CONTROLS, type Control } from "../tests/nemesis/controls.ts";
 import { runNemesis } from "../tests/nemesis/run.ts";
 import { summarise, tellFault, tellProgress } from "../tests/nemesis/summary.ts";
-import { runCommand, UsageError } from "./command.ts";
+import { readNumber, runCommand, UsageError } from "./command.ts";
 
 const HELP = `Runs two write processes and several redirect processes on a PostgreSQL of their own. Links are created, followed on every
 process without a break, and revoked, while processes are stopped, killed and restarted, connections cut, lost and slowed,
@@ -28,14 +28,6 @@ const SEED_MAX = 2 ** 32 - 1;
 const WRITES = 2;
 /** So short that processes are fenced all the time, and far longer than a busy machine takes for anything. */
 const TTL_MS = 2000;
-
-type Bounds = { min: number; max: number; whole?: boolean };
-
-function readNumber(name: string, text: string, { min, max, whole = true }: Bounds): number {
-  const value = (whole ? /^\d{1,10}$/ : /^\d{1,5}(\.\d{1,3})?$/).test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw new UsageError(`--${name} must be a ${whole ? "whole " : ""}number from ${min} to ${max}`);
-}
 
 function findControl(wanted: string | undefined): Control | undefined {
   const control = CONTROLS.find(({ name }) => name === wanted);

@@ -1,7 +1,7 @@
 // Runs the simulator of acknowledged revocation for as long as one likes. The tests run it, too, for a while.
 import { runSchedules, tellSchedule } from "../tests/simulation/run.ts";
 import { PRODUCT, TWINS, type Twin } from "../tests/simulation/twins.ts";
-import { runCommand, UsageError } from "./command.ts";
+import { readNumber, runCommand, UsageError } from "./command.ts";
 
 const HELP = `Simulates redirect and write processes of the product on a model of its database: late, lost and doubled
 messages, processes that stop, clocks that differ, servers that crash and standbys that take over. Judges by true time
@@ -20,12 +20,6 @@ Exit status: 0 every schedule held, 1 one did not, 64 wrong arguments.
 const MANY = 1_000_000_000;
 const SEED_MAX = 2 ** 32 - 1;
 const PROGRESS_EVERY = 10_000;
-
-function readNumber(name: string, text: string, { min, max }: { min: number; max: number }): number {
-  const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= min && value <= max) return value;
-  throw new UsageError(`--${name} must be a number from ${min} to ${max}`);
-}
 
 function findTwin(wanted: string | undefined): Twin {
   if (wanted === undefined) return PRODUCT;
