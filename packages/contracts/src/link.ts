@@ -143,6 +143,8 @@ export const Effective = Type.Object(
 );
 export type Effective = Static<typeof Effective>;
 
+/** How long a revocation waits to be in force everywhere where its caller says nothing. */
+export const REVOKE_TIMEOUT_DEFAULT_MS = 5000;
 /** Below what common proxies wait for an answer (60 s), and below the time in which a process stops. */
 export const REVOKE_TIMEOUT_MAX_MS = 10_000;
 
@@ -154,7 +156,7 @@ export const RevokeQuery = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: REVOKE_TIMEOUT_MAX_MS,
-        default: 5000,
+        default: REVOKE_TIMEOUT_DEFAULT_MS,
         description: "How long to wait for it to be in force everywhere; ends in 202 where it is not",
       }),
     ),

@@ -49,7 +49,7 @@ END $$;
 
 -- Who is registered, in one snapshot with the history and the head of the log.
 CREATE FUNCTION watch_registry()
-  RETURNS TABLE (epoch text, settled boolean, head bigint, ids uuid[], addresses text[], states text[], ttls int[],
+  RETURNS TABLE (epoch text, settled boolean, head bigint, ids uuid[], addresses text[], ttls int[],
                  follow boolean[], epochs text[], applied bigint[], renewals bigint[])
   LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
@@ -58,7 +58,7 @@ BEGIN
            (SELECT coalesce(max(l.seq), 0) FROM link_change l), r.*
       FROM (SELECT feed_epoch() AS epoch) e,
            (SELECT coalesce(array_agg(i.id), '{}'), coalesce(array_agg(i.address), '{}'),
-                   coalesce(array_agg(i.state), '{}'), coalesce(array_agg(i.ttl_ms), '{}'),
+                   coalesce(array_agg(i.ttl_ms), '{}'),
                    coalesce(array_agg(i.follows_feed), '{}'), coalesce(array_agg(i.epoch), '{}'),
                    coalesce(array_agg(i.applied_seq), '{}'), coalesce(array_agg(i.renewals), '{}')
               FROM redirect_instance i) r;

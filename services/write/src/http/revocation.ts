@@ -1,5 +1,11 @@
 // Revocations that return when they are in force everywhere.
-import { type Effective, MISSING_SHOWN, Problem, type RevokeQuery } from "@linkfence/contracts";
+import {
+  type Effective,
+  MISSING_SHOWN,
+  Problem,
+  REVOKE_TIMEOUT_DEFAULT_MS,
+  type RevokeQuery,
+} from "@linkfence/contracts";
 import type { Request } from "express";
 import type { Verdict } from "../domain/confirmation.ts";
 import type { RegistryWatch } from "../effective/registry-watch.ts";
@@ -12,9 +18,8 @@ export type EffectiveDeps = {
 };
 
 type Found = Exclude<RevokedCode, { outcome: "not-found" }>;
-export type Waited = { status: 200 | 202; effective: Effective };
+type Waited = { status: 200 | 202; effective: Effective };
 
-const DEFAULT_TIMEOUT_MS = 5000;
 /** Time for one look at the registry, and a second one where the first was under way. */
 const LOOK_MS = 200;
 /** Committed, and nothing claimed about the caches of redirect processes. */
@@ -36,7 +41,7 @@ export async function waitUntilEffective(
   { watch, mono }: EffectiveDeps,
   revoked: readonly RevokedCode[],
   request: Request,
-  { wait = "effective", timeoutMs = DEFAULT_TIMEOUT_MS }: RevokeQuery,
+  { wait = "effective", timeoutMs = REVOKE_TIMEOUT_DEFAULT_MS }: RevokeQuery,
 ): Promise<Waited> {
   const now = mono();
   if (wait === "committed") return COMMITTED;
@@ -66,7 +71,7 @@ export async function lookWhetherEffective(
 }
 
 /** What a verdict says to whoever asked. Throws a Problem where it says nothing. */
-export function presentVerdict(verdict: Verdict, now: number): Effective {
+function presentVerdict(verdict: Verdict, now: number): Effective {
   if (verdict.kind === "history-changed")
     throw new Problem(
       "unavailable",
