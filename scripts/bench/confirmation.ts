@@ -6,6 +6,7 @@ import {
   type RunningService,
   readMetric,
   startService,
+  WITHOUT_STATISTICS,
   waitFor,
   waitUntilReady,
 } from "@linkfence/testkit";
@@ -27,8 +28,6 @@ const BATCH = 1000;
 const BATCHES = 10;
 /** What the processes do by themselves, which is no part of a revocation's price. */
 const IDLE_MS = 3000;
-/** No clicks are stored and none are waited for: nobody listens on the discard port. */
-const WITHOUT_STATISTICS = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
 
 /** ms from the request to its answer, and from the commit to the confirmation, as the write service says. */
 type Confirmed = { totalMs: number; afterMs: number };

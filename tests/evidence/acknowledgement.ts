@@ -2,16 +2,35 @@
 // reaches. Each control takes a rule away from around the service, and shows who would be told too early.
 import { startFaultProxy, waitFor } from "@linkfence/testkit";
 import { fenceMs, silenceMs } from "../../services/write/src/domain/fence.ts";
-import type { RedirectProcess } from "./redirect-process.ts";
+import type { RedirectProcess, Visit } from "./redirect-process.ts";
 import { ask, oldAfter, type Registered, withRegistered } from "./registered.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { spread } from "./revocation-windows.ts";
 
-/** A redirect process whose way to the database can be cut. `cut` has what is sent in either direction vanish. */
-async function addBehindProxy(at: Registered) {
-  const proxy = await startFaultProxy(Number(new URL(at.databaseUrl).port));
-  const redirect = await at.add({}, proxy.through(at.databaseUrl));
-  return { redirect, cut: () => proxy.set("hang"), close: () => proxy.close() };
+type CutOff = {
+  at: Registered;
+  /** The process that is cut off. */
+  redirect: RedirectProcess;
+  /** Of the links it is asked for the first, without a break, until `stop`. */
+  codes: readonly string[];
+  stop: () => Promise<Visit[]>;
+};
+
+/**
+ * Runs a scenario with two registered processes, of which one is cut off from the database while it is asked for a link: what
+ * is sent in either direction vanishes.
+ */
+function withOneCutOff(ttlMs: number, scenario: (cutOff: CutOff) => Promise<void>) {
+  return withRegistered({ redirects: 1, ttlMs, env: { QUERY_TIMEOUT_MS: "300" } }, async (at) => {
+    const proxy = await startFaultProxy(Number(new URL(at.databaseUrl).port));
+    const redirect = await at.add({}, proxy.through(at.databaseUrl));
+    await waitFor("two processes in the registry", async () => (await at.addresses()).length === 2);
+    const codes = await at.create("cut-", 2);
+    const stop = await ask([redirect], codes[0] ?? "");
+    proxy.set("hang");
+    await scenario({ at, redirect, codes, stop });
+    await proxy.close();
+  });
 }
 
 const addressOf = ({ service }: RedirectProcess) => new URL(service.url).port;
@@ -73,12 +92,7 @@ export const q2: EvidenceCase = {
   shows:
     "a process that is cut off is named in a 202, and is waited for until it can answer nothing from memory; then the revocation is confirmed by time",
   run: (report) =>
-    withRegistered({ redirects: 1, ttlMs: CUT_TTL_MS, env: { QUERY_TIMEOUT_MS: "300" } }, async (at) => {
-      const { redirect, cut, close } = await addBehindProxy(at);
-      await waitFor("two processes in the registry", async () => (await at.addresses()).length === 2);
-      const [code = ""] = await at.create("cut-", 1);
-      const stop = await ask([redirect], code);
-      cut();
+    withOneCutOff(CUT_TTL_MS, async ({ at, redirect, codes: [code = ""], stop }) => {
       const early = await at.revoke(code, "?timeoutMs=1000");
       report.check("the first answer", [early.status, early.effective.confirmed], [202, false]);
       report.check(
@@ -100,7 +114,6 @@ export const q2: EvidenceCase = {
       report.note(
         `${after.length} requests after the confirmation, ${oldAfter(visits, early.answeredAt)} redirects after the 202`,
       );
-      await close();
     }),
 };
 
@@ -114,18 +127,12 @@ export const q2c: EvidenceCase = {
     "where the row of a process that is cut off is removed at once, the revocation is confirmed and it goes on with the old target",
   control: true,
   run: (report) =>
-    withRegistered({ redirects: 1, ttlMs: CUT_TTL_MS, env: { QUERY_TIMEOUT_MS: "300" } }, async (at) => {
-      const { redirect, cut, close } = await addBehindProxy(at);
-      await waitFor("two processes in the registry", async () => (await at.addresses()).length === 2);
-      const [code = ""] = await at.create("cut-", 1);
-      const stop = await ask([redirect], code);
-      cut();
+    withOneCutOff(CUT_TTL_MS, async ({ at, redirect, codes: [code = ""], stop }) => {
       await forget(at, redirect);
       const { effective, answeredAt } = await at.revoke(code);
       report.check("it is confirmed", [effective.confirmed, effective.by], [true, "acknowledged"]);
       await waitFor("the old target", async () => (await redirect.visit(code)).status !== 302);
       report.check("requests after the confirmation got the old target", oldAfter(await stop(), answeredAt) > 0, true);
-      await close();
     }),
 };
 
@@ -169,12 +176,7 @@ export const q4: EvidenceCase = {
   shows:
     "in a history that is not settled, as after a failover that lost the registry, nothing is confirmed before time has passed, though nobody is missing; when it was watched for long enough, acknowledgements confirm again",
   run: (report) =>
-    withRegistered({ redirects: 1, ttlMs: RESTART_TTL_MS, env: { QUERY_TIMEOUT_MS: "300" } }, async (at) => {
-      const { redirect, cut, close } = await addBehindProxy(at);
-      await waitFor("two processes in the registry", async () => (await at.addresses()).length === 2);
-      const [lost = "", later = ""] = await at.create("lost-", 2);
-      const stop = await ask([redirect], lost);
-      cut();
+    withOneCutOff(RESTART_TTL_MS, async ({ at, redirect, codes: [lost = "", later = ""], stop }) => {
       await at.sql`DELETE FROM settled_epoch`;
       await forget(at, redirect);
       // One that has watched this history for long enough would settle it again at once.
@@ -192,6 +194,5 @@ export const q4: EvidenceCase = {
       await waitFor("a settled history", settled);
       const again = await at.revoke(later);
       report.check("the next one", [again.status, again.effective.by], [200, "acknowledged"]);
-      await close();
     }),
 };

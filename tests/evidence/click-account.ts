@@ -1,7 +1,5 @@
 // Both ends of the way of a click: what a redirect process says became of each, and what the database holds.
-
-import type { RunningService, TestDatabase } from "@linkfence/testkit";
-import { waitFor } from "@linkfence/testkit";
+import { type RunningService, type TestDatabase, waitFor } from "@linkfence/testkit";
 
 export type ClickAccount = {
   accepted: number;

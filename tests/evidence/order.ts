@@ -1,8 +1,6 @@
 // Two revocations, the first of which stalls between its row in the log and its commit. The stall is a trigger of this
 // database: it waits for a lock that the experiment holds.
-
-import type { TestDatabase } from "@linkfence/testkit";
-import { waitFor } from "@linkfence/testkit";
+import { type TestDatabase, waitFor } from "@linkfence/testkit";
 import { insertLinks, revokeLinks } from "./link-rows.ts";
 import { type Scene, withRedirectInProcess } from "./redirect-in-process.ts";
 import type { EvidenceCase } from "./report.ts";

@@ -5,11 +5,10 @@ import {
   type RunningService,
   readMetric,
   startService,
+  WITHOUT_STATISTICS,
   waitUntilReady,
 } from "@linkfence/testkit";
 
-/** No clicks are stored and none are waited for: nobody listens on the discard port. */
-const WITHOUT_STATISTICS = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
 const CONNECTIONS = 64;
 
 /** An answer, when its request was sent, and how long it took, in ms of `performance.now()`. */

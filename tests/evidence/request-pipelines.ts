@@ -1,6 +1,5 @@
 // Kept connections on which requests are sent one behind the other, without waiting for answers: whatever a process is
 // doing, there are requests in its sockets.
-
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { waitFor } from "@linkfence/testkit";

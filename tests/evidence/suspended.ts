@@ -7,6 +7,7 @@ import {
   spawnProcess,
   startService,
   type TestDatabase,
+  WITHOUT_STATISTICS,
   waitFor,
   waitUntilReady,
 } from "@linkfence/testkit";
@@ -32,8 +33,7 @@ type Suspension = { ttlMs: number; run(scene: Scene): Promise<Suspended> };
 type Suspended = { unserved: number; late: PipelinedAnswer[] };
 
 const startProduct: Start = async (databaseUrl, ttlMs) => {
-  const withoutStatistics = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
-  const env = { DATABASE_URL: databaseUrl, CACHE_TTL_MS: String(ttlMs), ...withoutStatistics };
+  const env = { DATABASE_URL: databaseUrl, CACHE_TTL_MS: String(ttlMs), ...WITHOUT_STATISTICS };
   const service = await startService("redirect", env);
   await waitUntilReady(service);
   return { ...service, port: Number(new URL(service.url).port) };

@@ -1,6 +1,13 @@
 // What a run plays on: a server of its own, write processes and redirect processes, each of which reaches the server by
 // lines of its own that can be broken.
-import { type FaultProxy, findFreePorts, makeAdminKey, startFaultProxy, waitUntilReady } from "@linkfence/testkit";
+import {
+  type FaultProxy,
+  findFreePorts,
+  makeAdminKey,
+  startFaultProxy,
+  WITHOUT_STATISTICS,
+  waitUntilReady,
+} from "@linkfence/testkit";
 import { type OwnServer, startOwnServer } from "../evidence/own-server.ts";
 import { type Actor, startActor } from "./actor.ts";
 
@@ -12,8 +19,6 @@ export const WRITE_QUERY_MS = 2000;
 const REDIRECT_QUERY_MS = 1000;
 /** Four for each redirect process, and what two busy write processes have; also while some are cut off and not noticed yet. */
 const MAX_CONNECTIONS = "100";
-/** No clicks are stored and none are waited for: nobody listens on the discard port. */
-const WITHOUT_STATISTICS = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
 
 export type Redirect = { name: string; actor: Actor; query: FaultProxy; listen: FaultProxy };
 export type Write = { name: string; actor: Actor; database: FaultProxy };

@@ -1,3 +1,4 @@
+export { addApiKey, makeAdminKey, type NewKey } from "./api-keys.ts";
 export { checkFetched, checkRaw, isEventStream } from "./checked-answers.ts";
 export {
   type CheckedDocument,
@@ -28,6 +29,6 @@ export {
   watchProcess,
 } from "./processes.ts";
 export { runRights } from "./rights.ts";
-export { type RunningService, type ServiceName, startService } from "./services.ts";
-export { makeAdminKey, readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";
+export { type RunningService, type ServiceName, startService, WITHOUT_STATISTICS } from "./services.ts";
+export { readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";
 export { keepOn, meanwhile, until, waitFor } from "./waiting.ts";

@@ -8,6 +8,9 @@ export type RunningService = RunningProcess & {
   opsUrl: string;
 };
 
+/** Of a redirect process: no clicks are stored and none are waited for, as nobody listens on the discard port. */
+export const WITHOUT_STATISTICS = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
+
 /**
  * Starts one service on ports that the system chooses and waits until it listens. The environment is the service's own;
  * ports and log level are filled in where they are missing.

@@ -1,6 +1,5 @@
-import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import postgres from "postgres";
+import { makeAdminKey } from "./api-keys.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { type RunningService, startService } from "./services.ts";
 
@@ -77,19 +76,4 @@ export async function readMetric(service: RunningService, sample: string): Promi
   const line = page.split("\n").find((text) => text.startsWith(`${sample} `));
   if (!line) throw new Error(`no metric ${sample}`);
   return Number(line.slice(sample.length + 1));
-}
-
-/** Makes an admin key as the write service's own command would, without the second that it takes to start. Returns it. */
-export async function makeAdminKey(databaseUrl: string): Promise<string> {
-  const id = randomBytes(6).toString("hex");
-  const secret = randomBytes(32).toString("base64url");
-  const hash = createHash("sha256").update(secret).digest();
-  const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} });
-  try {
-    await sql`INSERT INTO api_key (id, owner, name, scopes, secret_hash)
-      VALUES (${id}, 'admin', 'admin key of the installation', '{admin}', ${hash})`;
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-  return `linkfence_${id}_${secret}`;
 }

@@ -6,6 +6,7 @@ import {
   readMetric,
   startService,
   until,
+  WITHOUT_STATISTICS,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -15,8 +16,7 @@ test("a code that was asked for before it existed leads to its target as soon as
   const database = await createTestDatabase("main");
   const http = createHttpClient();
   // Nobody stores clicks here, which is nothing to a redirect.
-  const noIngest = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
-  const settings = { DATABASE_URL: database.url, NEGATIVE_TTL_MS: String(NEGATIVE_MS), ...noIngest };
+  const settings = { DATABASE_URL: database.url, NEGATIVE_TTL_MS: String(NEGATIVE_MS), ...WITHOUT_STATISTICS };
   const redirect = await startService("redirect", settings);
   try {
     await waitUntilReady(redirect);

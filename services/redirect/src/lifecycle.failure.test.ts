@@ -10,6 +10,7 @@ import {
   type TestDatabase,
   terminateConnections,
   until,
+  WITHOUT_STATISTICS,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -30,8 +31,7 @@ afterAll(async () => {
 });
 
 async function start(env: Record<string, string> = {}): Promise<void> {
-  const noIngest = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
-  redirect = await startService("redirect", { DATABASE_URL: database.url, ...noIngest, ...env });
+  redirect = await startService("redirect", { DATABASE_URL: database.url, ...WITHOUT_STATISTICS, ...env });
   await waitUntilReady(redirect);
 }
 
@@ -101,9 +101,8 @@ describe("the registry", () => {
   test("that is full keeps a process from being ready, and from answering from memory", async () => {
     await database.sql`INSERT INTO redirect_instance (id, address, ttl_ms, follows_feed, epoch)
       SELECT gen_random_uuid(), 'dead', 1000, true, feed_epoch() FROM generate_series(1, 1000)`;
-    const noIngest = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
     const noFeed = { LISTEN_ENABLED: "false", POLL_INTERVAL_MS: "0", CACHE_TTL_MS: "1000" };
-    redirect = await startService("redirect", { DATABASE_URL: database.url, ...noIngest, ...noFeed });
+    redirect = await startService("redirect", { DATABASE_URL: database.url, ...WITHOUT_STATISTICS, ...noFeed });
     const code = await createLink();
     for (const wanted of [302, 302, 302]) expect(await status(code)).toBe(wanted);
     // Nobody would wait for this process, so a revocation counts from its commit on.
@@ -210,8 +209,10 @@ describe("SIGTERM", () => {
   });
 
   test("ends a process whose database is away, within its deadline", async () => {
-    const noIngest = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
-    redirect = await startService("redirect", { DATABASE_URL: "postgres://nobody@127.0.0.1:9/none", ...noIngest });
+    redirect = await startService("redirect", {
+      DATABASE_URL: "postgres://nobody@127.0.0.1:9/none",
+      ...WITHOUT_STATISTICS,
+    });
     expect(await status("abc")).toBe(503);
     expect(await redirect.stop()).toEqual({ code: 0, signal: null });
   });

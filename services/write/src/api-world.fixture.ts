@@ -1,5 +1,6 @@
 // One write service on a database of its own, for the tests of the API.
 import {
+  addApiKey,
   createApiClient,
   createHttpClient,
   createTestDatabase,
@@ -10,7 +11,6 @@ import {
   type TestDatabase,
   waitUntilReady,
 } from "@linkfence/testkit";
-import { mintKey } from "./store/key-secret.ts";
 
 export type Body = Record<string, unknown>;
 export type ApiWorld = Awaited<ReturnType<typeof startApiWorld>>;
@@ -56,10 +56,7 @@ export async function startApiWorld(
     },
     /** A key of another owner, or with other scopes. */
     async addKey(owner: string, scopes: string[], over: { expired?: boolean } = {}): Promise<string> {
-      const { id, text, secretHash } = mintKey();
-      await database.sql`INSERT INTO api_key (id, owner, name, scopes, secret_hash, expires_at)
-        VALUES (${id}, ${owner}, 'test', ${scopes}, ${secretHash}, ${over.expired ? new Date(0) : null})`;
-      return text;
+      return addApiKey(database.sql, { owner, scopes, expiresAt: over.expired ? new Date(0) : null });
     },
     async stop() {
       http.close();

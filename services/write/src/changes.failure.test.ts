@@ -1,6 +1,7 @@
 // Streams of changes while the database is away, mute or cut off: they stay, and then bring everything once.
 import { expect, test } from "@jest/globals";
 import {
+  addApiKey,
   createTestDatabase,
   type FaultMode,
   readMetric,
@@ -11,7 +12,6 @@ import {
   waitUntilReady,
 } from "@linkfence/testkit";
 import { openReader } from "./changes/reader.fixture.ts";
-import { mintKey } from "./store/key-secret.ts";
 
 test.each<[string, FaultMode]>([
   ["refuses connections", "refuse"],
@@ -26,9 +26,7 @@ test.each<[string, FaultMode]>([
     QUERY_TIMEOUT_MS: "500",
   });
   await waitUntilReady(write);
-  const { id, text: key, secretHash } = mintKey();
-  await sql`INSERT INTO api_key (id, owner, name, scopes, secret_hash)
-    VALUES (${id}, 'ann', 'test', '{links:read}', ${secretHash})`;
+  const key = await addApiKey(sql, { owner: "ann", scopes: ["links:read"] });
   let links = 0;
   const revokeNew = async (count: number) => {
     const codes = Array.from({ length: count }, () => `link-${links++}`);

@@ -1,10 +1,13 @@
 // Bodies, parameters, ids and tokens that the calls about keys refuse.
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type ApiWorld, type Body, startApiWorld } from "./api-world.fixture.ts";
+import { createKeyCalls, type KeyCalls } from "./key-calls.fixture.ts";
 
 let world: ApiWorld;
+let calls: KeyCalls;
 beforeAll(async () => {
   world = await startApiWorld();
+  calls = createKeyCalls(world);
 });
 afterAll(() => world.stop());
 
@@ -157,17 +160,8 @@ test("no token that is no key of this service gets anywhere, whatever its length
     expect((await world.raw("/v1/keys", { headers: { Authorization: token } })).status).toBe(200);
 });
 
-const make = (body: Body, key?: string) => world.api<Body>("POST", "/v1/keys", body, key);
-async function mint(owner: string, scopes: string[]) {
-  const { json } = await make({ name: "test", owner, scopes });
-  return { id: String(json.id), secret: String(json.secret) };
-}
-async function revoke(id: string, key: string) {
-  const answer = await world.raw(`/v1/keys/${id}`, { method: "DELETE", headers: { Authorization: `Bearer ${key}` } });
-  return { status: answer.status, code: answer.body === "" ? null : String(JSON.parse(answer.body).code) };
-}
-
 test("a key revokes none that may do more than itself, and makes none that outlives it", async () => {
+  const { make, mint, revoke } = calls;
   const [low, high] = [await mint("modest", ["keys", "links:read"]), await mint("modest", ["keys", "links:revoke"])];
   expect(await revoke(high.id, low.secret)).toEqual({ status: 403, code: "insufficient-scope" });
   const { json: ending } = await make({ name: "n", scopes: ["keys", "links:read"], expiresInSeconds: 60 }, low.secret);

@@ -3,31 +3,24 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { ApiKey, KeyPage, MintedKey } from "@linkfence/contracts";
 import { createHttpClient, readMetric, sendChecked } from "@linkfence/testkit";
 import { type ApiWorld, type Body, startApiWorld } from "./api-world.fixture.ts";
+import { createKeyCalls, type KeyAnswer, type KeyCalls } from "./key-calls.fixture.ts";
 
 let world: ApiWorld;
+let make: KeyCalls["make"];
+let mint: KeyCalls["mint"];
+let revoke: KeyCalls["revoke"];
 beforeAll(async () => {
   world = await startApiWorld();
+  ({ make, mint, revoke } = createKeyCalls(world));
 });
 afterAll(() => world.stop());
 
-type Answer = MintedKey & { code?: string; detail?: string; errors?: { field: string; rule: string }[] };
-const make = async (body: Body, key?: string) => world.api<Answer>("POST", "/v1/keys", body, key);
 const rotate = (id: string, body?: Body, key?: string) =>
-  world.api<Answer>("POST", `/v1/keys/${id}/rotation`, body, key);
-const list = (query = "", key?: string) => world.api<KeyPage & Answer>("GET", `/v1/keys${query}`, undefined, key);
-async function revoke(id: string, key = world.adminKey) {
-  const answer = await world.raw(`/v1/keys/${id}`, { method: "DELETE", headers: { Authorization: `Bearer ${key}` } });
-  return { status: answer.status, code: answer.body === "" ? null : String(JSON.parse(answer.body).code) };
-}
+  world.api<KeyAnswer>("POST", `/v1/keys/${id}/rotation`, body, key);
+const list = (query = "", key?: string) => world.api<KeyPage & KeyAnswer>("GET", `/v1/keys${query}`, undefined, key);
 /** Asks for a link that does not exist: 404 with a key that works. */
 const probe = async (key: string) => (await world.api("GET", "/v1/links/unknown1", undefined, key)).status;
 const idOf = (key: string) => key.split("_")[1] ?? "";
-/** A key of a new owner, made by the API. */
-async function mint(owner: string, scopes: string[], over: Body = {}): Promise<MintedKey> {
-  const { status, json } = await make({ name: "test", owner, scopes, ...over });
-  expect(status).toBe(201);
-  return json;
-}
 
 describe("a key", () => {
   test("is shown whole once, works with its scopes, and is listed without its secret", async () => {

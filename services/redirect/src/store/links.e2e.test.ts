@@ -6,6 +6,7 @@ import {
   type RunningService,
   startService,
   type TestDatabase,
+  WITHOUT_STATISTICS,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -16,8 +17,7 @@ let codes = 0;
 
 beforeAll(async () => {
   database = await createTestDatabase("main");
-  const noIngest = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
-  redirect = await startService("redirect", { DATABASE_URL: database.url, ...noIngest });
+  redirect = await startService("redirect", { DATABASE_URL: database.url, ...WITHOUT_STATISTICS });
   await waitUntilReady(redirect);
 });
 afterAll(async () => {

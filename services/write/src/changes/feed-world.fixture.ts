@@ -1,11 +1,10 @@
 // The admin API in the test's own process, on a database of its own, with short times: for streams of changes.
 import { createDatabase } from "@linkfence/db";
 import { listen } from "@linkfence/service-shell";
-import { checkFetched, createTestDatabase } from "@linkfence/testkit";
+import { addApiKey, checkFetched, createTestDatabase } from "@linkfence/testkit";
 import { createCounts } from "../counts.ts";
 import { createPartialApp } from "../partial-app.fixture.ts";
 import { type ChangeStore, createChangeStore } from "../store/changes.ts";
-import { mintKey } from "../store/key-secret.ts";
 import { openReader, type ReaderOptions } from "./reader.fixture.ts";
 import { type ChangeStreamsOptions, createChangeStreams } from "./streams.ts";
 
@@ -67,10 +66,7 @@ export async function startFeedWorld(
       return codes;
     },
     async addKey(owner: string, scopes = ["links:read"]): Promise<string> {
-      const { id, text, secretHash } = mintKey();
-      await database.sql`INSERT INTO api_key (id, owner, name, scopes, secret_hash)
-        VALUES (${id}, ${owner}, 'test', ${scopes}, ${secretHash})`;
-      return text;
+      return addApiKey(database.sql, { owner, scopes });
     },
     read: (options: ReaderOptions) => openReader(url, options),
     /** Rejects when the answer is not what the OpenAPI document says. */
