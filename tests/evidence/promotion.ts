@@ -129,7 +129,7 @@ async function judgeAfterwards(
     { started: 2, "registration-lost": 1 },
   ];
   for (const [index, redirect] of redirects.entries()) {
-    report.check("flushes", await redirect.flushes(), causes[index]);
+    report.check("flushes", await redirect.flushesAfterStarts(2), causes[index]);
     const codes = await insertLinks(standby.sql, `followed${index}-`, FOLLOWED);
     for (const code of codes) {
       const windows = await revokeWatched([redirect], code, () => revokeLinks(standby.sql, code));

@@ -6,6 +6,7 @@ import {
   readMetric,
   startService,
   WITHOUT_STATISTICS,
+  waitFor,
   waitUntilReady,
 } from "@linkfence/testkit";
 
@@ -38,6 +39,12 @@ export async function startRedirect(databaseUrl: string, env: Record<string, str
     status: async (path: string) => (await visit(path)).status,
     metric: (sample: string) => readMetric(service, sample),
     flushes: () => readFlushes(service),
+    /** The same when it began to follow the log for the `starts`th time: whoever forgot begins anew a moment later. */
+    flushesAfterStarts: (starts: number) =>
+      waitFor(`${starts} starts`, async () => {
+        const flushes = await readFlushes(service);
+        return flushes.started === starts && flushes;
+      }),
     listening: async () => (await readMetric(service, "linkfence_listening")) === 1,
     /** Whether it still runs, and never said that anything was wrong with itself. */
     isUnhurt: () => !ended && !service.records().some(({ level }) => level === "error"),
