@@ -2,6 +2,7 @@
 import {
   createHttpClient,
   type HttpAnswer,
+  PATIENT,
   type RunningService,
   readMetric,
   startService,
@@ -19,7 +20,12 @@ export type RedirectProcess = Awaited<ReturnType<typeof startRedirect>>;
 
 /** Starts a redirect process on a main database and waits until it is ready. `env` is its settings. */
 export async function startRedirect(databaseUrl: string, env: Record<string, string>) {
-  const service = await startService("redirect", { DATABASE_URL: databaseUrl, ...WITHOUT_STATISTICS, ...env });
+  const service = await startService("redirect", {
+    DATABASE_URL: databaseUrl,
+    ...PATIENT,
+    ...WITHOUT_STATISTICS,
+    ...env,
+  });
   const http = createHttpClient(CONNECTIONS);
   let ended = false;
   void service.exited.then(() => {

@@ -8,6 +8,9 @@ export type RunningService = RunningProcess & {
   opsUrl: string;
 };
 
+/** A machine that runs several tests at once may take seconds for a query: a deadline that is not the subject is out of its reach. */
+export const PATIENT = { QUERY_TIMEOUT_MS: "10000" };
+
 /** Of a redirect process: no clicks are stored and none are waited for, as nobody listens on the discard port. */
 export const WITHOUT_STATISTICS = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { makeAdminKey } from "./api-keys.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
-import { type RunningService, startService } from "./services.ts";
+import { PATIENT, type RunningService, startService } from "./services.ts";
 
 export type StackOptions = {
   /** Redirect processes; default 1. */
@@ -32,7 +32,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const statsUrl = through.stats?.(stats.url) ?? stats.url;
   const adminKey = await makeAdminKey(main.url);
   const ingest = await startService("click-ingest", { STATS_DATABASE_URL: statsUrl, ...options.ingestEnv });
-  const shared = { DATABASE_URL: mainUrl, CLICK_INGEST_URL: ingest.url };
+  const shared = { DATABASE_URL: mainUrl, CLICK_INGEST_URL: ingest.url, ...PATIENT };
   const redirects = await Promise.all(
     Array.from({ length: count }, () => startService("redirect", { ...shared, ...options.redirectEnv })),
   );
