@@ -42,6 +42,10 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
   let memory: Memory = NOTHING_SEEN;
   let last: Sight | null = null;
   let woken = false;
+  /** An acknowledgement came that no look has followed. */
+  let heard = false;
+  /** When the first of those who wait began to, in ms of `now`. */
+  let awaitedSince = Number.NEGATIVE_INFINITY;
   let stopped = false;
   let failing = false;
   const { pause, rouse } = createPauses(after);
@@ -50,6 +54,7 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
   async function run(): Promise<void> {
     while (!stopped) {
       woken = false;
+      heard = false;
       try {
         await look();
         if (failing) onTrouble(undefined);
@@ -90,10 +95,21 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
     if (waiter.verdict.kind !== "waiting") waiter.resolve(waiter.verdict);
   }
 
-  /** A failing look is not hastened by anybody. */
-  function pauseUntilWoken(): Promise<void> {
-    if (stopped || (woken && !failing)) return Promise.resolve();
-    return pause(waiters.size > 0 ? everyMs.awaited : everyMs.idle, () => stopped || !failing);
+  /** Whoever begins to wait makes the pause shorter. A failing look is not hastened by anybody. */
+  async function pauseUntilWoken(): Promise<void> {
+    const startedAt = now();
+    while (!stopped && (failing || !woken)) {
+      const awaited = waiters.size > 0;
+      const endsAt = awaited ? Math.max(startedAt, awaitedSince) + everyMs.awaited : startedAt + everyMs.idle;
+      const ms = endsAt - now();
+      if (ms <= 0) return;
+      await pause(ms, () => stopped || (!failing && (woken || waiters.size > 0 !== awaited)));
+    }
+  }
+
+  /** Whether an acknowledgement is bound to come, and a look before it could only find that it has not. */
+  function isWorthHearing(): boolean {
+    return last?.settled === true && last.instances.length > 0 && last.instances.every((i) => i.followsFeed);
   }
 
   function wake(): void {
@@ -104,6 +120,7 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
   return {
     /** Somebody may have acknowledged something: look soon. */
     wake(): void {
+      heard = true;
       if (waiters.size > 0) wake();
     },
     /**
@@ -131,10 +148,12 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
         const giveUp = () => settle(waiter.verdict);
         const cancel = after(timeoutMs, giveUp);
         signal?.addEventListener("abort", giveUp, { once: true });
+        if (waiters.size === 0) awaitedSince = now();
         waiters.add(waiter);
         if (stopped) giveUp();
         else if (waiter.verdict.kind !== "waiting") settle(waiter.verdict);
-        else wake();
+        else if (heard || !isWorthHearing()) wake();
+        else rouse();
       });
     },
     /** A time by which a change was committed, in ms of the clock of this watch; null where nothing is known of it. */
