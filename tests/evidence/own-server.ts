@@ -76,11 +76,15 @@ async function runServer(directory: string, { settings = {}, ...options }: Optio
       for (const pid of await processesOf(server)) signal(pid, "SIGKILL");
       await server.exited;
     },
-    /** Ends one of the processes that serve the product, as the system does when memory is short: the server ends all others. */
+    /**
+     * Ends one of the processes that serve the product, as the system does when memory is short: the server ends all others.
+     * Waits for a server that answers and is in use.
+     */
     async killWorker(): Promise<void> {
-      const [worker] = await sql<{ pid: number }[]>`
+      const find = () => sql<{ pid: number }[]>`
         SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'linkfence%' ORDER BY random() LIMIT 1`;
-      if (worker) signal(worker.pid, "SIGKILL");
+      const pid = await waitFor("a worker to kill", async () => (await find().catch(() => []))[0]?.pid);
+      signal(pid, "SIGKILL");
     },
     /** Resolves when it answers again. */
     answering: () => waitFor("the server to answer", () => sql`SELECT 1`.then(() => true).catch(() => false)),
