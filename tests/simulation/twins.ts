@@ -145,11 +145,11 @@ export const TWINS: readonly Twin[] = [
     lockFirst: false,
   },
   { name: "timer-fence", change: "a timer says when the memory is too old", shownBy: 18, lookup: fenceByTimer },
-  { name: "no-dirty-mark", change: "a read that a change has overtaken is kept", shownBy: 5963, loader: forgetMarks },
+  { name: "no-dirty-mark", change: "a read that a change has overtaken is kept", shownBy: 11559, loader: forgetMarks },
   {
     name: "old-load",
     change: "a request joins a read that began before a change was applied",
-    shownBy: 26,
+    shownBy: 359,
     loader: joinAnything,
   },
   {
@@ -166,7 +166,7 @@ export const TWINS: readonly Twin[] = [
   {
     name: "late-lease",
     change: "the memory is young for a TTL from when the log's answer came, not from when it was asked for",
-    shownBy: 3915,
+    shownBy: 2456,
     follow: (real) => ({ ...real, onSynced: () => real.onSynced(real.now()) }),
   },
   {
@@ -178,7 +178,7 @@ export const TWINS: readonly Twin[] = [
   {
     name: "short-janitor",
     change: "rows are removed when they were silent for a TTL, as if each read of the log were a renewal",
-    shownBy: 51,
+    shownBy: 307,
     registry: (real, { process }) => withJanitor(real, process.mono, fenceMs),
   },
   {
@@ -187,7 +187,7 @@ export const TWINS: readonly Twin[] = [
     shownBy: 1720,
     registry: (real) => ({ ...real, look: async () => ({ ...(await real.look()), settled: true }) }),
   },
-  { name: "no-overlap", change: "a reader does not look at the row it stands at", shownBy: 1076, follow: trustNumbers },
+  { name: "no-overlap", change: "a reader does not look at the row it stands at", shownBy: 5200, follow: trustNumbers },
   {
     name: "fast-clocks",
     change: "clock rates differ by ten times as much as is assumed",
