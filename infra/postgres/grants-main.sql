@@ -45,5 +45,5 @@ GRANT SELECT ON redirect_link TO linkfence_redirect;
 GRANT EXECUTE ON FUNCTION
   register_instance(uuid, text, int, boolean),
   deregister_instance(uuid),
-  sync_instance(uuid, bigint, int, boolean, bigint, text)
+  sync_instance(uuid, bigint, int, bigint, boolean, bigint, text)
   TO linkfence_redirect;

@@ -30,6 +30,8 @@ export type DatabaseOptions = {
   meanMs: number;
   /** False for the twin that takes the lock after the numbers. */
   lockFirst: boolean;
+  /** True for the twin whose renewals the database counts. */
+  countsRenewals: boolean;
   /** Told of a commit that others are told of. */
   notify: (channel: "link_change" | "instance_ack") => void;
 };
@@ -37,7 +39,7 @@ export type DatabaseOptions = {
 export type Database = ReturnType<typeof createDatabase>;
 
 export function createDatabase(options: DatabaseOptions) {
-  const { kernel, dice, judge, codes, pageLimit, meanMs, lockFirst, notify } = options;
+  const { kernel, dice, judge, codes, pageLimit, meanMs, lockFirst, countsRenewals, notify } = options;
   const links = new Map<string, Link>(codes.map((code) => [code, { version: 1, revocation: null }]));
   const rows = new Map<string, Row>();
   const settled = new Set(["e1"]);
@@ -141,10 +143,12 @@ export function createDatabase(options: DatabaseOptions) {
   function renew(row: Row, renewal: NonNullable<SyncRequest["renewal"]>, isAcknowledgement: boolean): void {
     const { appliedSeq, epoch: heard, renewals } = row;
     row.lockedBy -= 1;
+    const count = countsRenewals ? renewals + 1 : renewal.count;
+    if (count <= renewals) return;
     row.appliedSeq = renewal.appliedSeq;
     row.epoch = renewal.epoch;
-    row.renewals += 1;
-    commit(() => Object.assign(row, { appliedSeq, epoch: heard, renewals }), !isAcknowledgement);
+    row.renewals = count;
+    commit(() => Object.assign(row, { appliedSeq, epoch: heard, renewals }), renewal.lasting);
     if (isAcknowledgement && [...rows.values()].every((other) => other.appliedSeq > appliedSeq)) notify("instance_ack");
   }
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import { type Found, runSchedules, tellSchedule } from "./run.ts";
-import { PRODUCT, TWINS, type Twin } from "./twins.ts";
+import { COUNTING_DATABASE, PRODUCT, TWINS, type Twin } from "./twins.ts";
 
 /** Where a rule is missing, one of so many schedules has to show it. Always the same ones, so that they always do. */
 const TWIN_SEEDS = 20_000;
@@ -65,6 +65,13 @@ describe("the product", () => {
     },
     TIMEOUT_MS,
   );
+
+  test("takes no renewal for an earlier one, though a crash of the server loses some, and without that rule does", async () => {
+    const [from, count] = [COUNTING_DATABASE.shownBy, 1];
+    expect((await runSchedules({ from, count, twin: PRODUCT })).found).toEqual([]);
+    const { found } = await runSchedules({ from, count, twin: COUNTING_DATABASE });
+    expect(found.flatMap(({ violations }) => violations)).toEqual([expect.stringContaining("with the old target")]);
+  });
 });
 
 describe("without its rule, where", () => {

@@ -20,6 +20,8 @@ export type Twin = {
   shownBy: number;
   /** False: a revocation draws its number before it takes the lock. */
   lockFirst?: boolean;
+  /** True: the database counts renewals, and counts anew what a crash took back. */
+  countsRenewals?: boolean;
   /** Times by which clock rates differ more than the product assumes. */
   rateErrors?: number;
   loader?: (create: () => Loader) => Loader;
@@ -30,6 +32,14 @@ export type Twin = {
 
 /** The product as it is. */
 export const PRODUCT: Twin = { name: "product", change: "nothing is taken out", shownBy: 0 };
+
+/** Found by one schedule in some millions, and tried with that one alone. */
+export const COUNTING_DATABASE: Twin = {
+  name: "counting-database",
+  change: "renewals are counted by a database that may forget some",
+  shownBy: 300_802_139,
+  countsRenewals: true,
+};
 
 /** Later than any other moment. */
 const FOREVER: Moment = { mono: Number.POSITIVE_INFINITY, wall: Number.POSITIVE_INFINITY };

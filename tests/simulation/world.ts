@@ -55,6 +55,7 @@ export function createSchedule(seed: number, { twin, tally, history }: ScheduleO
     pageLimit: plan.pageLimit,
     meanMs: plan.weather.meanMs * 4,
     lockFirst: twin.lockFirst ?? true,
+    countsRenewals: twin.countsRenewals ?? false,
     notify,
   });
   const world: World = { kernel, dice, judge, database, plan, twin, newRate, onConfirmed: probe, count };

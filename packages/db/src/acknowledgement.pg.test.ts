@@ -29,8 +29,9 @@ afterAll(async () => {
   await database.drop();
 });
 
+let renewals = 0;
 const acknowledge = (id: string, seq: number) =>
-  sql`SELECT registered FROM sync_instance(${id}::uuid, NULL, 1, true, ${seq}::bigint, feed_epoch())`;
+  sql`SELECT registered FROM sync_instance(${id}::uuid, NULL, 1, ${++renewals}, false, ${seq}::bigint, feed_epoch())`;
 
 /** Returns how many acknowledgements notified since the last call: all notifications arrive in the order of their commits. */
 async function notified(): Promise<number> {

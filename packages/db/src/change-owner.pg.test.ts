@@ -114,7 +114,7 @@ describe("in a long log, most of it somebody else's", () => {
   });
 
   test("what redirects ask of the log costs what it did before there were owners", async () => {
-    const sync = `SELECT * FROM sync_instance('00000000-0000-4000-8000-000000000001', ${LENGTH}, 1, false, 0, 'e')`;
+    const sync = `SELECT * FROM sync_instance('00000000-0000-4000-8000-000000000001', ${LENGTH}, 1, NULL, false, 0, 'e')`;
     const head = "SELECT max(seq) FROM link_change";
     const withOwners = [await blocksOf(sync), await blocksOf(head)];
     await one`BEGIN`;

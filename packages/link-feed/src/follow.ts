@@ -4,7 +4,7 @@
 // only after all of the read was applied. Starting anew flushes as well: what was cached before the new position was
 // read may have missed the changes between the two.
 import { type Change, type FlushCause, judgePage, type Position, readFrom } from "./cursor.ts";
-import type { SyncAnswer, SyncRequest } from "./read-changes.ts";
+import type { Renewal, SyncAnswer, SyncRequest } from "./read-changes.ts";
 import { createPauses, type StartTimer } from "./timer.ts";
 
 /** Two reads started by notifications lie at least this far apart: a flood of them costs 500 reads a second at most. */
@@ -50,6 +50,8 @@ export function createFollower(options: FollowOptions) {
   let registered = false;
   let position: Position | null = null;
   let acknowledgedSeq = 0;
+  /** Renewals that were sent, whatever became of them. */
+  let renewalsSent = 0;
   let renewedAt: Moment | null = null;
   let head = 0;
   let failing = false;
@@ -67,7 +69,8 @@ export function createFollower(options: FollowOptions) {
       registered = true;
       const sentAt = now();
       readAtMono = sentAt.mono;
-      const renewal = renewalAt(sentAt);
+      const due = renewalAt(sentAt);
+      const renewal = due && { ...due, count: ++renewalsSent };
       const answer = await options.sync({ instance, from: readFrom(position), renewal });
       counts.syncs += 1;
       complete = accept(answer, sentAt, renewal);
@@ -75,7 +78,7 @@ export function createFollower(options: FollowOptions) {
   }
 
   /** Takes in one answer, in one synchronous turn. Returns whether everything committed before it is applied. */
-  function accept(answer: SyncAnswer, sentAt: Moment, renewal: SyncRequest["renewal"]): boolean {
+  function accept(answer: SyncAnswer, sentAt: Moment, renewal: Renewal | null): boolean {
     if (!answer.registered) {
       instance = options.newInstanceId();
       registered = false;
@@ -89,7 +92,7 @@ export function createFollower(options: FollowOptions) {
     position = verdict.position;
     head = answer.page.head;
     counts.applied += verdict.fresh.length;
-    if (renewal) renewed(renewal.appliedSeq, sentAt);
+    if (renewal) renewed(renewal, sentAt);
     if (verdict.complete) options.onSynced(sentAt);
     return verdict.complete;
   }
@@ -99,8 +102,8 @@ export function createFollower(options: FollowOptions) {
    * renewal for a quarter of the TTL at the most, and one that begins anew is one itself. An acknowledgement does not wait
    * for the server's disk, and its count may be lost with it: nothing is built on that.
    */
-  function renewed(seq: number, sentAt: Moment): void {
-    if (seq <= acknowledgedSeq) renewedAt = sentAt;
+  function renewed({ lasting, appliedSeq: seq }: Renewal, sentAt: Moment): void {
+    if (lasting) renewedAt = sentAt;
     acknowledgedSeq = seq;
     counts.renewals += 1;
   }
@@ -122,10 +125,10 @@ export function createFollower(options: FollowOptions) {
   }
 
   /** What a read that is sent now says of this process. One that is due acknowledges nothing new, so that it lasts. */
-  function renewalAt(moment: Moment): SyncRequest["renewal"] {
+  function renewalAt(moment: Moment): Omit<Renewal, "count"> | null {
     const epoch = position?.epoch ?? "";
-    if (isRenewalDue(moment)) return { appliedSeq: Math.min(acknowledgedSeq, appliedSeq()), epoch };
-    return acknowledgedSeq < appliedSeq() ? { appliedSeq: appliedSeq(), epoch } : null;
+    if (isRenewalDue(moment)) return { lasting: true, appliedSeq: Math.min(acknowledgedSeq, appliedSeq()), epoch };
+    return acknowledgedSeq < appliedSeq() ? { lasting: false, appliedSeq: appliedSeq(), epoch } : null;
   }
 
   /** Both clocks are asked, as for the memory: in a machine that slept, the one that never steps stood still. */

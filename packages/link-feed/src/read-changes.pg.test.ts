@@ -55,9 +55,16 @@ describe("the change log", () => {
 
   test("records a renewal with what was applied, and says when the row is gone", async () => {
     const { page } = await read(null);
-    await readChanges(database, { instance, from: 0, renewal: { appliedSeq: page.head, epoch: page.epoch } });
-    const [row] = await test_.sql`SELECT applied_seq, epoch, renewals FROM redirect_instance WHERE id = ${instance}`;
-    expect(row).toEqual({ applied_seq: String(page.head), epoch: page.epoch, renewals: "1" });
+    const renew = (count: number, appliedSeq: number) =>
+      readChanges(database, { instance, from: 0, renewal: { count, lasting: true, appliedSeq, epoch: page.epoch } });
+    const readRow = async () =>
+      (await test_.sql`SELECT applied_seq, epoch, renewals FROM redirect_instance WHERE id = ${instance}`)[0];
+    const last = { applied_seq: String(page.head), epoch: page.epoch, renewals: "7" };
+    expect((await renew(7, page.head)).registered).toBe(true);
+    expect(await readRow()).toEqual(last);
+    // One that was given up, and comes late.
+    expect((await renew(6, page.head - 1)).registered).toBe(true);
+    expect(await readRow()).toEqual(last);
     const gone = await readChanges(database, { instance: randomUUID(), from: null, renewal: null });
     expect(gone.registered).toBe(false);
   });

@@ -7,13 +7,17 @@ import type { Change, Page } from "./cursor.ts";
  */
 export const PAGE_LIMIT = 2000;
 
-export type Renewal = { appliedSeq: number; epoch: string };
+/**
+ * What an instance says of itself. `count` rises with each renewal that it sends, so that no two are ever taken for one,
+ * also where a crash of the server loses some. One that is `lasting` is on the server's disk when it is answered.
+ */
+export type Renewal = { count: number; lasting: boolean; appliedSeq: number; epoch: string };
 
 export type SyncRequest = {
   instance: string;
   /** See `readFrom`. */
   from: number | null;
-  /** Present: record how far the instance has come, and count a renewal. */
+  /** Present: record how far the instance has come. */
   renewal: Renewal | null;
 };
 
@@ -38,8 +42,8 @@ export async function readChanges(database: Database, request: SyncRequest): Pro
   const [row] = await database.run<SyncRow[]>(
     (sql) => sql<SyncRow[]>`
       SELECT registered, epoch, head, seqs, codes, versions
-        FROM sync_instance(${instance}::uuid, ${from}::bigint, ${PAGE_LIMIT}, ${renewal !== null},
-                           ${renewal?.appliedSeq ?? 0}::bigint, ${renewal?.epoch ?? ""})`,
+        FROM sync_instance(${instance}::uuid, ${from}::bigint, ${PAGE_LIMIT}, ${renewal?.count ?? null}::bigint,
+                           ${renewal?.lasting ?? false}, ${renewal?.appliedSeq ?? 0}::bigint, ${renewal?.epoch ?? ""})`,
   );
   if (!row) throw new Error("sync_instance answered no row");
   const { registered, epoch, head } = row;

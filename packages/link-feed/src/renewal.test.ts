@@ -6,7 +6,8 @@ afterEach(stopAll);
 describe("a follower", () => {
   test("renews its row with the first read, from which its memory is young: no row is judged by an older moment", async () => {
     const { world } = await startSettled();
-    expect(world.requests[0]).toEqual({ instance: "i1", from: null, renewal: { appliedSeq: 0, epoch: "" } });
+    const renewal = { count: 1, lasting: true, appliedSeq: 0, epoch: "" };
+    expect(world.requests[0]).toEqual({ instance: "i1", from: null, renewal });
   });
 
   test("renews when a quarter of the TTL has passed, and not at every read", async () => {
