@@ -176,7 +176,7 @@ export const TWINS: readonly Twin[] = [
   {
     name: "late-lease",
     change: "the memory is young for a TTL from when the log's answer came, not from when it was asked for",
-    shownBy: 2456,
+    shownBy: 4048,
     follow: (real) => ({ ...real, onSynced: () => real.onSynced(real.now()) }),
   },
   {

@@ -55,11 +55,17 @@ describe("a revocation has to wait for the time to pass", () => {
 describe("a sight that was sent before the commit was known", () => {
   const old = sight([instance({ appliedSeq: 8 })], { sentAt: 99 });
   test.each([
-    ["none at all", null],
-    ["an old one", old],
-  ])("confirms nothing, however late it is: %s", (_what, seen) => {
-    const verdict = judgeConfirmation(wanted, seen, TTL_MS, 1e9);
-    expect(verdict).toMatchObject({ kind: "waiting", instances: { total: 0, acknowledged: 0 } });
+    ["none at all", null, { total: 0, acknowledged: 0 }],
+    ["an old one", old, { total: 1, acknowledged: 1 }],
+    ["one of another history", { ...old, epoch: "before" }, { total: 0, acknowledged: 0 }],
+  ])("confirms nothing, however late it is: %s", (_what, seen, instances) => {
+    expect(judgeConfirmation(wanted, seen, TTL_MS, 1e9)).toMatchObject({ kind: "waiting", instances });
+  });
+
+  test("names who was there, for a call that does not wait for another one", () => {
+    const there = instance({ appliedSeq: 6 });
+    const verdict = judgeConfirmation(wanted, sight([there], { sentAt: 99 }), 0, 100);
+    expect(verdict).toMatchObject({ kind: "waiting", instances: { total: 1, acknowledged: 0 }, missing: [there] });
   });
 
   test("of another history says nothing of a failover", () => {

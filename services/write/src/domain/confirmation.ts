@@ -35,7 +35,7 @@ export type Verdict =
 
 /**
  * Judges a revocation by a sight of the registry.
- * @param sight the last one, or null; one that was sent before the commit says nothing
+ * @param sight the last one, or null; one that was sent before the commit only says who is waited for
  * @param longestTtlMs the greatest TTL of the rows that earlier sights since the commit showed; 0 where there were none
  */
 export function judgeConfirmation(wanted: Wanted, sight: Sight | null, longestTtlMs: number, now: number): Verdict {
@@ -43,8 +43,10 @@ export function judgeConfirmation(wanted: Wanted, sight: Sight | null, longestTt
   const afterMs = now - committedAt;
   const seen = sight !== null && sight.sentAt >= committedAt ? sight : null;
   if (seen !== null && seen.epoch !== epoch) return { kind: "history-changed" };
-  const missing = (seen?.instances ?? []).filter((instance) => !hasApplied(instance, seq, epoch));
-  const total = seen?.instances.length ?? 0;
+  // Before there is one, who was there is whom to wait for, as far as is known; it confirms nothing.
+  const known = (seen ?? (sight?.epoch === epoch ? sight : null))?.instances ?? [];
+  const missing = known.filter((instance) => !hasApplied(instance, seq, epoch));
+  const total = known.length;
   const standing = { instances: { total, acknowledged: total - missing.length }, missing };
   if (seen?.settled && missing.length === 0) return { kind: "confirmed", by: "acknowledged", afterMs, ...standing };
   const shownTtlMs = Math.max(longestTtlMs, ...(seen?.instances ?? []).map((instance) => instance.ttlMs));

@@ -57,7 +57,8 @@ async function start(instances: readonly Instance[] = [FOLLOWER]) {
       for (const { act } of timers.filter(({ at }) => at <= clock)) act();
       await settled();
     },
-    confirm: (seq: number) => running.confirm({ seq, committedAt: clock, epoch: EPOCH }, 5000),
+    confirm: (seq: number, timeoutMs = 5000, signal?: AbortSignal) =>
+      running.confirm({ seq, committedAt: clock, epoch: EPOCH }, timeoutMs, signal),
   };
 }
 
@@ -107,6 +108,25 @@ describe("who waits for acknowledgements", () => {
     }
     await watch?.stop();
     expect((await Promise.all(verdicts)).map(({ kind }) => kind)).toEqual(Array(4).fill("waiting"));
+  });
+
+  test("looks as often where many wait in turn, each for less time than lies between two looks", async () => {
+    const { world, advance, confirm } = await start();
+    for (let turn = 0; turn < 100; turn += 1) {
+      const verdict = confirm(2, EVERY_MS.awaited - 5);
+      await settled();
+      await advance(EVERY_MS.awaited - 5);
+      await verdict;
+      await advance(3);
+    }
+    // The clock of the test goes on by nearly as much as lies between two looks.
+    expect(world.looks).toBeGreaterThanOrEqual(100 / 3);
+  });
+
+  test("is not waited for when they left before", async () => {
+    const { running, confirm } = await start();
+    expect(await confirm(2, 5000, AbortSignal.abort())).toMatchObject({ kind: "waiting" });
+    expect(running.stats().waiting).toBe(0);
   });
 
   test.each([

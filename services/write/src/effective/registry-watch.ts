@@ -44,8 +44,8 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
   let woken = false;
   /** An acknowledgement came that no look has followed. */
   let heard = false;
-  /** When the first of those who wait began to, in ms of `now`. */
-  let awaitedSince = Number.NEGATIVE_INFINITY;
+  /** Since when somebody has waited, be it in turn, since the last look; in ms of `now`. */
+  let awaitedSince: number | null = null;
   let stopped = false;
   let failing = false;
   const { pause, rouse } = createPauses(after);
@@ -55,6 +55,7 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
     while (!stopped) {
       woken = false;
       heard = false;
+      awaitedSince = null;
       try {
         await look();
         if (failing) onTrouble(undefined);
@@ -95,12 +96,16 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
     if (waiter.verdict.kind !== "waiting") waiter.resolve(waiter.verdict);
   }
 
-  /** Whoever begins to wait makes the pause shorter. A failing look is not hastened by anybody. */
+  /**
+   * Whoever begins to wait makes the pause shorter, however short their wait is, and nobody after them makes it longer. A
+   * failing look is not hastened by anybody.
+   */
   async function pauseUntilWoken(): Promise<void> {
     const startedAt = now();
+    if (waiters.size > 0) awaitedSince ??= startedAt;
     while (!stopped && (failing || !woken)) {
       const awaited = waiters.size > 0;
-      const endsAt = awaited ? Math.max(startedAt, awaitedSince) + everyMs.awaited : startedAt + everyMs.idle;
+      const endsAt = awaited ? (awaitedSince ?? startedAt) + everyMs.awaited : startedAt + everyMs.idle;
       const ms = endsAt - now();
       if (ms <= 0) return;
       await pause(ms, () => stopped || (!failing && (woken || waiters.size > 0 !== awaited)));
@@ -148,12 +153,15 @@ export function createRegistryWatch(options: RegistryWatchOptions) {
         const giveUp = () => settle(waiter.verdict);
         const cancel = after(timeoutMs, giveUp);
         signal?.addEventListener("abort", giveUp, { once: true });
-        if (waiters.size === 0) awaitedSince = now();
+        const isFirst = waiters.size === 0;
         waiters.add(waiter);
-        if (stopped) giveUp();
+        if (stopped || signal?.aborted) giveUp();
         else if (waiter.verdict.kind !== "waiting") settle(waiter.verdict);
         else if (heard || !isWorthHearing()) wake();
-        else rouse();
+        else {
+          if (isFirst) awaitedSince ??= now();
+          rouse();
+        }
       });
     },
     /** A time by which a change was committed, in ms of the clock of this watch; null where nothing is known of it. */

@@ -54,6 +54,8 @@ export async function waitUntilEffective(
   const committedAt = isNew ? now : (watch.committedBy(seq, first.epoch) ?? now);
   const gone = new AbortController();
   const leave = () => gone.abort();
+  // Who left while the revocation was under way has closed already.
+  if (request.res?.destroyed) leave();
   request.res?.once("close", leave);
   const verdict = await watch.confirm({ seq, epoch: first.epoch, committedAt }, timeoutMs, gone.signal);
   request.res?.off("close", leave);
