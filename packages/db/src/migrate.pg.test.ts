@@ -24,6 +24,7 @@ describe("migrations", () => {
         "0008_change_owner",
         "0009_revocation",
         "0010_acknowledgement",
+        "0011_renewals",
       ]);
       await database.drop();
     }
@@ -31,7 +32,7 @@ describe("migrations", () => {
 
   test("both sets fit into one database, and a second run does nothing", async () => {
     const database = await createTestDatabase("empty");
-    expect(await migrate(database.url, "main")).toHaveLength(10);
+    expect(await migrate(database.url, "main")).toHaveLength(11);
     expect(await migrate(database.url, "main")).toEqual([]);
     await database.drop();
   });
