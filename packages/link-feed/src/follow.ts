@@ -124,7 +124,7 @@ export function createFollower(options: FollowOptions) {
     return position?.last?.seq ?? 0;
   }
 
-  /** What a read that is sent now says of this process. One that is due acknowledges nothing new, so that it lasts. */
+  /** What a read that is sent now says of this process. One that is due lasts, and leaves what is new to the one after it. */
   function renewalAt(moment: Moment): Omit<Renewal, "count"> | null {
     const epoch = position?.epoch ?? "";
     if (isRenewalDue(moment)) return { lasting: true, appliedSeq: Math.min(acknowledgedSeq, appliedSeq()), epoch };

@@ -43,8 +43,8 @@ export function judgeConfirmation(wanted: Wanted, sight: Sight | null, longestTt
   const afterMs = now - committedAt;
   const seen = sight !== null && sight.sentAt >= committedAt ? sight : null;
   if (seen !== null && seen.epoch !== epoch) return { kind: "history-changed" };
-  // Before there is one, who was there is whom to wait for, as far as is known; it confirms nothing.
-  const known = (seen ?? (sight?.epoch === epoch ? sight : null))?.instances ?? [];
+  // Where no sight is of after the commit, the one before says whom to wait for, as far as is known; it confirms nothing.
+  const known = sight?.epoch === epoch ? sight.instances : [];
   const missing = known.filter((instance) => !hasApplied(instance, seq, epoch));
   const total = known.length;
   const standing = { instances: { total, acknowledged: total - missing.length }, missing };
