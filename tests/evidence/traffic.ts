@@ -23,14 +23,18 @@ export async function startTraffic(at: Registered) {
   await waitFor("every process in the rotation", () => rotation.members().length === at.redirects.length);
   const over = new AbortController();
   const requests: Request[] = [];
+  const underWay = new Set<Omit<Request, "status">>();
   const revoked = new Map<string, Revoked>();
   let current = STEADY;
 
   async function visit(code: string): Promise<void> {
-    const sentAt = performance.now();
-    const redirect = rotation.next();
-    const status = redirect ? await redirect.status(code).catch(() => 0) : 0;
-    if (redirect) requests.push({ code, status, sentAt, at: redirect });
+    const at = rotation.next();
+    if (!at) return;
+    const request = { code, sentAt: performance.now(), at };
+    underWay.add(request);
+    const status = await at.status(code).catch(() => 0);
+    underWay.delete(request);
+    requests.push({ ...request, status });
   }
 
   /** Waits until each process that is in the rotation by then has answered so. */
@@ -63,6 +67,9 @@ export async function startTraffic(at: Registered) {
     add: (redirect: RedirectProcess) => rotation.add(redirect),
     members: (): ReturnType<Rotation["members"]> => rotation.members(),
     revoked: (): readonly Revoked[] => [...revoked.values()],
+    /** Whether a process owes an answer to a request that was sent after a moment. */
+    owes: (redirect: RedirectProcess, moment: number): boolean =>
+      [...underWay].some(({ at, sentAt }) => at === redirect && sentAt > moment),
     /** Ends it after what is under way. */
     async stop() {
       over.abort();
