@@ -53,6 +53,7 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   counter("linkfence_clicks_accepted_total", "redirects to be counted", () => ledger().accepted);
   counter("linkfence_clicks_inserted_total", "clicks stored", () => ledger().inserted);
   counter("linkfence_clicks_duplicate_total", "clicks that were stored already", () => ledger().duplicate);
+  counter("linkfence_clicks_dead_lettered_total", "clicks kept for an operator", () => ledger().deadLettered);
   counter("linkfence_clicks_refused_total", "clicks that the ingest would not store", () => ledger().refused);
   counter("linkfence_clicks_dropped_total", "clicks lost, by reason", () => ledger().dropped, "reason");
   gauge("linkfence_clicks_in_flight", "clicks waiting or being sent", () => ledger().inFlight);

@@ -33,6 +33,7 @@ export function createClickSender(options: SenderOptions) {
   const counts = {
     inserted: 0,
     duplicate: 0,
+    deadLettered: 0,
     refused: 0,
     droppedRefused: 0,
     droppedStopped: 0,
@@ -75,6 +76,7 @@ export function createClickSender(options: SenderOptions) {
       counts.batches += 1;
       counts.inserted += outcome.result.inserted;
       counts.duplicate += outcome.result.duplicate;
+      counts.deadLettered += outcome.result.deadLettered ?? 0;
       counts.refused += outcome.result.refused;
     } else {
       counts.droppedRefused += batch.length;
@@ -100,12 +102,12 @@ export function createClickSender(options: SenderOptions) {
       counts.droppedStopped += batch.length + ring.take(Number.MAX_SAFE_INTEGER).length;
       batch = [];
     },
-    /** `accepted = inserted + duplicate + refused + dropped + inFlight`, at every moment. */
+    /** `accepted = inserted + duplicate + deadLettered + refused + dropped + inFlight`, at every moment. */
     ledger() {
       const { accepted, droppedFull, waiting } = ring.stats();
-      const { inserted, duplicate, refused, droppedRefused, droppedStopped } = counts;
+      const { inserted, duplicate, deadLettered, refused, droppedRefused, droppedStopped } = counts;
       const dropped = { "ring-full": droppedFull, "batch-refused": droppedRefused, stopped: droppedStopped };
-      return { accepted, inserted, duplicate, refused, dropped, inFlight: waiting + batch.length };
+      return { accepted, inserted, duplicate, deadLettered, refused, dropped, inFlight: waiting + batch.length };
     },
     stats: () => ({ batches: counts.batches, failures: counts.failures }),
   };

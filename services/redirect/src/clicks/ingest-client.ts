@@ -49,8 +49,8 @@ export function createIngestClient(baseUrl: string, sender: string) {
   /** Whatever is not exactly an account of this batch is as good as no answer: the batch is sent again. */
   function readResult(text: string, sent: number): ClickBatchResult {
     const result = checkResult(JSON.parse(text));
-    const { received, inserted, duplicate, refused } = result;
-    if (received !== sent || inserted + duplicate + refused !== sent) throw new Error("the ingest's account is wrong");
+    const { received, inserted, duplicate, deadLettered = 0, refused } = result;
+    if (received !== sent || inserted + duplicate + deadLettered + refused !== sent) throw new Error("the ingest's account is wrong");
     return result;
   }
 }
