@@ -1,5 +1,5 @@
 // Clicks through the ends of their process, and through an ingest that is away, hangs, or talks nonsense.
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { readMetric, waitFor } from "@linkfence/testkit";
@@ -54,7 +54,7 @@ async function judge(report: Report, at: SpooledRedirect, statuses: Record<numbe
 }
 
 /** What an ingest does that stores nothing. */
-const INGESTS: Record<string, Parameters<typeof createServer>[1]> = {
+const INGESTS: Record<string, RequestListener> = {
   hangs: () => {},
   "answers 500": (_request, response) => void response.writeHead(500).end("{}"),
   "answers nonsense": (_request, response) => void response.end("<html>"),
@@ -66,7 +66,7 @@ export const c2: EvidenceCase = {
   id: "C2",
   shows:
     "while the ingest is away, hangs or answers nonsense every redirect is answered; the process is then killed, and the next one stores every one of its clicks, once",
-  run: (report) => followWithout(report, {}, CLICKS),
+  run: (report) => followWithout(report, {}, 1),
 };
 
 export const c2c: EvidenceCase = {
@@ -77,34 +77,33 @@ export const c2c: EvidenceCase = {
 };
 
 /** Follows links while the ingest fails in each way, kills the process, and looks what its successor stores. */
-async function followWithout(report: Report, env: Record<string, string>, kept: number): Promise<void> {
-  await withSpooledRedirect({ env }, async (at) => {
-    report.check("redirects while it is away", await at.follow(CLICKS), { 302: CLICKS });
-    await written(at, kept);
-    let clicks = kept;
+async function followWithout(report: Report, env: Record<string, string>, share: number): Promise<void> {
+  let behave: RequestListener = () => {};
+  const ingest = createServer((request, response) => behave(request, response));
+  await new Promise<void>((resolve) => ingest.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(ingest.address() as AddressInfo).port}`;
+  await withSpooledRedirect({ env: { ...env, CLICK_INGEST_URL: url } }, async (at) => {
     for (const [what, listener] of Object.entries(INGESTS)) {
-      const ingest = createServer(listener);
-      await new Promise<void>((resolve) => ingest.listen(0, "127.0.0.1", resolve));
-      const { port } = ingest.address() as AddressInfo;
-      await at.kill();
-      await at.start({ CLICK_INGEST_URL: `http://127.0.0.1:${port}` });
-      report.check(`redirects while it ${what}`, await at.follow(CLICKS), { 302: CLICKS });
-      clicks += kept;
-      await written(at, kept);
+      behave = listener;
       ingest.closeAllConnections();
-      ingest.close();
+      report.check(`redirects while it ${what}`, await at.follow(CLICKS), { 302: CLICKS });
     }
+    ingest.closeAllConnections();
+    ingest.close();
+    report.check("redirects while it is away", await at.follow(CLICKS), { 302: CLICKS });
+    const clicks = share * CLICKS * (Object.keys(INGESTS).length + 1);
+    await written(at, clicks);
     await at.kill();
     await at.start({ CLICK_INGEST_URL: await at.startIngest() });
     const account = await settleClickAccount(at.service());
     const { rows, ids } = await countClicks(at.stats);
     report.check("rows, and distinct ones", [rows, ids], [clicks, clicks]);
-    report.check("left by earlier processes", account.recovered, clicks);
-    if (kept > 0) return;
+    report.check("left by the process that was killed", account.recovered, clicks);
+    if (clicks > 0) return;
     const bound = await readMetric(at.service(), "linkfence_clicks_lost_unclean_max_total");
     report.check("reported as lost at the most", bound, 0);
-    report.figure(`${(Object.keys(INGESTS).length + 1) * CLICKS} clicks lost`);
-  });
+    report.figure(`${CLICKS * (Object.keys(INGESTS).length + 1)} clicks lost`);
+  }).finally(() => ingest.close());
 }
 
 /** Waits until every click is written, where there is something to write to. */
