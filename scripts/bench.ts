@@ -7,9 +7,10 @@ import { listing } from "./bench/listing.ts";
 import { openOwnServer } from "./bench/own-server.ts";
 import { createResults, formatTable } from "./bench/results.ts";
 import { revocation } from "./bench/revocation.ts";
+import { spool } from "./bench/spool.ts";
 import { runCommand, UsageError } from "./command.ts";
 
-const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation };
+const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation, spool };
 const OWNERS = 10_000;
 const LINKS_MIN = 20_000;
 const LINKS_MAX = 100_000_000;
@@ -17,13 +18,13 @@ const LINKS_MAX = 100_000_000;
 const DEADLINE_MS = 60 * 60_000;
 
 const names = Object.entries(subjects).map(([name, { shows }]) => `  ${name.padEnd(12)} ${shows}`);
-const HELP = `Measures the write service at size, on an embedded PostgreSQL of its own and over loopback. Never part of a test run.
+const HELP = `Measures the write service at size, and the redirects, on an embedded PostgreSQL of its own and over loopback. Never part of a test run.
 
 Usage: pnpm bench <subject> [--links <n>] [--data <directory>] [--json]
 
 ${names.join("\n")}
 
-  --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, the others 1 million)
+  --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, spool 20,000, the others 1 million)
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;
                       a temporary one where none is given. Ten million links take about 8 GB
   --json              the results as one JSON document; progress goes to standard error

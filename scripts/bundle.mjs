@@ -41,6 +41,8 @@ await Promise.all(
       conditions: ["source"],
       banner: { js: REQUIRE },
       plugins: [pgFormat],
+      // Looks for its compiled part beside itself.
+      external: ["fs-native-extensions"],
       logLevel: "warning",
     }),
   ),

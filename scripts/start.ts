@@ -122,7 +122,8 @@ async function main(): Promise<void> {
   const plan = planStart(process.env);
   const taken = await findTakenPorts(plan.services.flatMap(({ port, opsPort }) => [port, opsPort]));
   if (taken.length > 0) throw new Error(portsTaken(taken));
-  await makeDataDirectory(plan.dataDir);
+  const spools = plan.services.flatMap(({ env }) => env.CLICK_SPOOL_DIR ?? []);
+  for (const path of [plan.dataDir, ...spools]) await makeDataDirectory(path);
   const databases = await startDatabases(plan);
   const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
   await startServices(plan, databases);

@@ -12,6 +12,8 @@ export type ClosedLoop = {
   next: () => string;
   /** The status that it is to have. */
   status: number;
+  /** Told how long each answer took, in ms. */
+  onAnswer?: (ms: number) => void;
 };
 
 /** Of a machine that is busy otherwise a database call may miss its deadline; more than this share is no measurement. */
@@ -28,7 +30,7 @@ export function writePost(path: string, key: string, body: string): string {
 }
 
 /** Returns requests answered as they should be in a second. Rejects where more than a few were not. */
-export async function runClosedLoop({ url, clients, seconds, next, status }: ClosedLoop): Promise<number> {
+export async function runClosedLoop({ url, clients, seconds, next, status, onAnswer }: ClosedLoop): Promise<number> {
   const startedAt = performance.now();
   const endsAt = startedAt + seconds * 1000;
   let answered = 0;
@@ -53,8 +55,10 @@ export async function runClosedLoop({ url, clients, seconds, next, status }: Clo
       const answer = new Promise<string>((resolve) => {
         told = resolve;
       });
+      const sentAt = performance.now();
       socket.write(next());
       const text = await Promise.race([answer, failed]);
+      onAnswer?.(performance.now() - sentAt);
       if (text.startsWith(`HTTP/1.1 ${status}`)) answered += 1;
       else refused.push(text);
     }

@@ -1,18 +1,20 @@
 // What the start command is told by the environment, and the environment each service gets from it.
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { ConfigError, readConfig, setting } from "@linkfence/service-shell";
 import { type Static, Type } from "typebox";
 import { readIngestConfig } from "../../services/click-ingest/src/config.ts";
 import { readRedirectConfig } from "../../services/redirect/src/config.ts";
 import { readWriteConfig } from "../../services/write/src/config.ts";
 
+/** Each redirect process has a spool of its own in it, under its name, so that it finds there what it left. */
+const SPOOL_FOLDER = "click-spool";
 /** Redirects after the first have ports of their own, ten of them. */
 const REDIRECTS_MAX = 11;
 
 export const startSchema = Type.Object({
   LINKFENCE_DATA_DIR: setting.text({
     default: ".data",
-    description: "where the embedded PostgreSQL and the admin key are kept",
+    description: "where the embedded PostgreSQL, the admin key and the clicks on their way are kept",
   }),
   LINKFENCE_PORT_BASE: setting.integer(1, 65_535 - 39, {
     default: 7000,
@@ -66,6 +68,7 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
   const publicBaseUrl = config.PUBLIC_BASE_URL ?? `http://127.0.0.1:${base}`;
   const ingestUrl = `http://127.0.0.1:${base + 2}`;
   const handedOn = serviceEnvironment(env);
+  const dataDir = resolve(config.LINKFENCE_DATA_DIR);
   const plan = (name: string, folder: string, port: number, opsPort: number): ServicePlan => ({
     name,
     entry: `services/${folder}/dist/main.js`,
@@ -81,7 +84,9 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
   });
   const redirects = Array.from({ length: config.LINKFENCE_REDIRECTS }, (_, index) => {
     const offset = index === 0 ? 0 : 19 + index;
-    return plan(index === 0 ? "redirect" : `redirect-${index + 1}`, "redirect", base + offset, base + offset + 10);
+    const name = index === 0 ? "redirect" : `redirect-${index + 1}`;
+    const { env, ...rest } = plan(name, "redirect", base + offset, base + offset + 10);
+    return { ...rest, env: { ...env, CLICK_SPOOL_DIR: join(dataDir, SPOOL_FOLDER, name) } };
   });
   const services = [
     plan("click-ingest", "click-ingest", base + 2, base + 12),
@@ -89,7 +94,6 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
     ...redirects,
   ];
   refuseFaults(services);
-  const dataDir = resolve(config.LINKFENCE_DATA_DIR);
   return { dataDir, config, publicBaseUrl, adminUrl: `http://127.0.0.1:${base + 1}`, services };
 }
 
@@ -105,7 +109,7 @@ function refuseUnknown(env: NodeJS.ProcessEnv): void {
 /** Services get the environment as it is, less what this command decides itself. */
 function serviceEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   const decided =
-    /^((PORT|OPS_PORT|HOST|PUBLIC_BASE_URL|CLICK_INGEST_URL|(STATS_)?DATABASE_URL)(_FILE)?|LINKFENCE_.*|npm_.*)$/;
+    /^((PORT|OPS_PORT|HOST|PUBLIC_BASE_URL|CLICK_INGEST_URL|CLICK_SPOOL_DIR|(STATS_)?DATABASE_URL)(_FILE)?|LINKFENCE_.*|npm_.*)$/;
   return Object.fromEntries(
     Object.entries(env).flatMap(([name, value]) => (value === undefined || decided.test(name) ? [] : [[name, value]])),
   );

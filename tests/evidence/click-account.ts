@@ -3,11 +3,12 @@ import { type RunningService, type TestDatabase, waitFor } from "@linkfence/test
 
 export type ClickAccount = {
   accepted: number;
+  recovered: number;
   inserted: number;
   duplicate: number;
   refused: number;
   /** By reason. */
-  dropped: Record<"ring-full" | "batch-refused" | "stopped", number>;
+  dropped: Record<string, number>;
   inFlight: number;
 };
 
@@ -21,17 +22,14 @@ export async function readClickAccount(redirect: Pick<RunningService, "opsUrl">)
     if (!line) throw new Error(`no metric ${name}`);
     return Number(line.slice(name.length));
   };
-  const dropped = (reason: string) => read(`dropped_total{reason="${reason}"}`);
+  const drops = page.matchAll(/^linkfence_clicks_dropped_total\{reason="(.+)"\} (\d+)$/gm);
   return {
     accepted: read("accepted_total"),
+    recovered: read("recovered_total"),
     inserted: read("inserted_total"),
     duplicate: read("duplicate_total"),
     refused: read("refused_total"),
-    dropped: {
-      "ring-full": dropped("ring-full"),
-      "batch-refused": dropped("batch-refused"),
-      stopped: dropped("stopped"),
-    },
+    dropped: Object.fromEntries([...drops].map(([, reason, count]) => [reason ?? "", Number(count)])),
     inFlight: read("in_flight"),
   };
 }

@@ -137,9 +137,10 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: "services/redirect/src/clicks/click-sender.ts",
-        find: "const outcome = await send(batch, halt.signal);",
+        find: "const outcome = await send(batch.payloads, halt.signal);",
+        // The last twelve digits of an id, behind `{"id":"` and its other 24 characters.
         replace:
-          "const outcome = await send(batch.map((click) => ({ ...click, id: newClickId(click.at) })), halt.signal);",
+          'const anew = () => Math.trunc(random() * 2 ** 47).toString(16).padStart(12, "0"); const outcome = await send(batch.payloads.map((each) => Buffer.from(each.toString().replace(/(?<=^.{31}).{12}/, anew))), halt.signal);',
       },
     ],
     cases: ["S4"],

@@ -178,7 +178,7 @@ export function createDatabase(options: DatabaseOptions) {
       const { version, revocation } = links.get(code) as Link;
       const active = revocation === null;
       const target = active ? "https://example.com/" : null;
-      reply({ target, state: active ? "ACTIVE" : "REVOKED", version, remainingMs: null });
+      reply({ target, state: active ? "ACTIVE" : "REVOKED", version, remainingMs: null, owner: "ann" });
     },
     findRevocation(
       code: string,

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { KEY_NAME_MAX } from "./key.ts";
 
 /** Most clicks in one batch from a redirect process to the ingest. */
 export const CLICK_BATCH_LIMIT = 1000;
@@ -9,7 +10,8 @@ export const REFERRER_HOST_MAX = 255;
 
 /**
  * One answered redirect. `id` is a UUIDv7 that carries the request's time; it is made once, before the first attempt
- * to send, so that every repetition can be told from a new click. `at` is the request's time in ms since 1970 (UTC).
+ * to store or send, so that every repetition can be told from a new click. `at` is the request's time in ms since 1970
+ * (UTC). The last three are missing where nothing is known of them: no prefetch, no country, no owner.
  */
 export const Click = Type.Object(
   {
@@ -19,6 +21,11 @@ export const Click = Type.Object(
     at: Type.Integer({ minimum: 0, maximum: 253_402_300_799_999 }),
     referrerHost: Type.Union([Type.String({ maxLength: REFERRER_HOST_MAX }), Type.Null()]),
     userAgent: Type.Union([Type.String({ maxLength: USER_AGENT_MAX }), Type.Null()]),
+    /** The browser said that it only fetches ahead: nobody has followed the link yet. */
+    prefetch: Type.Optional(Type.Boolean()),
+    /** ISO 3166-1 alpha-2, as a trusted proxy or the operator's own file said. */
+    country: Type.Optional(Type.String({ pattern: "^[A-Z]{2}$" })),
+    owner: Type.Optional(Type.String({ minLength: 1, maxLength: KEY_NAME_MAX })),
   },
   { additionalProperties: false },
 );
@@ -34,12 +41,16 @@ export const ClickBatch = Type.Object(
 );
 export type ClickBatch = Static<typeof ClickBatch>;
 
-/** Answered only after the commit. `received = inserted + duplicate + refused`, always. */
+/**
+ * Answered only after the commit. `received = inserted + duplicate + deadLettered + refused`, always, where what is missing
+ * counts as 0. A dead letter is kept, with its reason, for an operator; what is refused is not.
+ */
 export const ClickBatchResult = Type.Object(
   {
     received: Type.Integer(),
     inserted: Type.Integer(),
     duplicate: Type.Integer(),
+    deadLettered: Type.Optional(Type.Integer()),
     refused: Type.Integer(),
   },
   { additionalProperties: false },

@@ -8,7 +8,7 @@ import { request as requestHttps } from "node:https";
 export type ExchangeOptions = {
   method?: "GET" | "POST";
   headers?: Record<string, string>;
-  body?: string;
+  body?: string | Buffer;
   /** Ends the exchange at any point, between the head and the end of the answer too. */
   signal: AbortSignal;
   /** Bytes of the answer at the most. */

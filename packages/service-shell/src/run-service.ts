@@ -38,11 +38,13 @@ export async function runService(
   try {
     await start((undo) => undos.push(undo));
   } catch (error) {
-    logger.error("cannot start", { error });
-    process.exitCode = 1;
+    const isRefused = error instanceof ConfigError;
+    if (isRefused) process.stderr.write(`${error.message}\n`);
+    else logger.error("cannot start", { error });
+    process.exitCode = isRefused ? EXIT_BAD_CONFIG : 1;
     closer.uninstall();
     for (const undo of undos.reverse()) await Promise.resolve(undo()).catch(() => {});
-    process.exit(1);
+    process.exit();
   }
 }
 

@@ -43,6 +43,44 @@ export const configSchema = Type.Object({
     default: 65_536,
     description: "clicks that wait in memory; when it is full, new ones are dropped and counted",
   }),
+  CLICK_SPOOL: setting.choice(["on", "off"], {
+    default: "on",
+    description:
+      "keep clicks in files until they are stored, so that they outlive this process; it takes CLICK_SPOOL_DIR, without which they are kept in memory alone",
+  }),
+  CLICK_SPOOL_DIR: Type.Optional(
+    setting.text({
+      description:
+        "directory of the spool, which is there and belongs to this process alone; `npm start` gives each redirect one below its data directory",
+    }),
+  ),
+  CLICK_SPOOL_MAX_BYTES: setting.integer(65_536, 1_099_511_627_776, {
+    default: 1_073_741_824,
+    description:
+      "bytes that the spool may occupy; when it is full, clicks are kept in memory, and dropped and counted when that is full",
+  }),
+  CLICK_SPOOL_SEGMENT_BYTES: setting.integer(16_384, 1_073_741_824, {
+    default: 8_388_608,
+    description:
+      "size at which the spool begins a new file, a quarter of the whole at the most; each goes when all of it is stored",
+  }),
+  CLICK_COUNTRY_HEADER: Type.Optional(
+    setting.headerName({
+      description:
+        "header field in which a trusted proxy says the country in two letters, instead of what visitors send there",
+    }),
+  ),
+  CLICK_MMDB_FILE: Type.Optional(
+    setting.text({
+      description: "file in MaxMind's format in which countries of addresses are looked up; no address is kept",
+    }),
+  ),
+  CLICK_ADDRESS_HEADER: Type.Optional(
+    setting.headerName({
+      description:
+        "header field in which a trusted proxy says the visitor's address, for CLICK_MMDB_FILE (the last one, where there are several); the other end of the connection where it is not set",
+    }),
+  ),
   STOP_DELAY_MS: setting.integer(0, 5000, {
     default: 0,
     description:
@@ -50,7 +88,8 @@ export const configSchema = Type.Object({
   }),
   CLICK_FLUSH_TIMEOUT_MS: setting.integer(0, 8000, {
     default: 5000,
-    description: "how long a stop waits for the last clicks to be stored",
+    description:
+      "how long a stop waits for the last clicks to be stored; the others stay in the spool, or are dropped and counted",
   }),
   MAX_CONNECTIONS: setting.integer(1, 1_000_000, { default: 10_000, description: "open connections at the most" }),
   DEBUG_ENTRY_AGE: setting.flag({ default: false, description: "add X-Entry-Age-Ms to redirects" }),

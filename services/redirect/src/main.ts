@@ -22,12 +22,17 @@ import { createApp } from "./app.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createLinkLookup, type LinkLookup } from "./cache/link-lookup.ts";
 import { createLoader } from "./cache/loader.ts";
+import { type ClickPath, createClickPath } from "./clicks/click-path.ts";
 import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
-import { type ClickSender, createClickSender } from "./clicks/click-sender.ts";
 import { createIngestClient } from "./clicks/ingest-client.ts";
 import { readRedirectConfig } from "./config.ts";
 import { createHotPath } from "./http/hot-path.ts";
+import { createOriginReader } from "./http/origin.ts";
 import { registerMetrics } from "./metrics.ts";
+import { realFileSystem } from "./spool/file-system.ts";
+import { lockDirectory } from "./spool/lock.ts";
+import { openSpool, type Spool } from "./spool/open-spool.ts";
+import { openCountries } from "./store/countries.ts";
 import { deregisterInstance, registerInstance } from "./store/instance.ts";
 import { createLinkReader } from "./store/links.ts";
 
@@ -46,15 +51,19 @@ const followsFeed = config.LISTEN_ENABLED || config.POLL_INTERVAL_MS > 0;
 const warn = createRareWarning(logger);
 
 await runService(logger, async (onStop) => {
+  const lookUp = config.CLICK_MMDB_FILE === undefined ? null : await openCountries(config.CLICK_MMDB_FILE);
+  const spool = await openSpoolAsTold();
   const databases = openDatabases(onStop);
   const ring = createClickRing(config.CLICK_QUEUE_CAPACITY);
-  const sender = startSender(ring, onStop);
+  const clicks = startClicks({ ring, spool, countryOf: lookUp ?? (() => undefined) }, onStop);
   const cache = createLinkCache({ maxEntries: config.CACHE_MAX_ENTRIES, maxBytes: config.CACHE_MAX_BYTES });
   const readLink = createLinkReader(databases.links);
   const loader = createLoader({ cache, readLink, ttlMs, negativeTtlMs: config.NEGATIVE_TTL_MS, now, random });
   const lookup = createLinkLookup({ cache, loader, ttlMs });
   const onLoadError = (error: unknown) => warn("a link could not be looked up", error);
-  const hotPath = createHotPath({ lookup, ring, now, debugEntryAge: config.DEBUG_ENTRY_AGE, onLoadError });
+  const { CLICK_COUNTRY_HEADER: countryHeader, CLICK_ADDRESS_HEADER: addressHeader } = config;
+  const originOf = createOriginReader({ countryHeader, addressHeader, looksUp: lookUp !== null });
+  const hotPath = createHotPath({ lookup, ring, now, debugEntryAge: config.DEBUG_ENTRY_AGE, onLoadError, originOf });
   const app = createApp({ hotPath, onError: (error) => logger.error("a request failed", { error }) });
 
   const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config;
@@ -70,7 +79,7 @@ await runService(logger, async (onStop) => {
 
   const syncAgeMs = () => lookup.syncAge(performance.now(), Date.now());
   const metrics = createMetrics();
-  registerMetrics(metrics, { hotPath, lookup, follower, wake, sender, databases, syncAgeMs });
+  registerMetrics(metrics, { hotPath, lookup, follower, wake, clicks, spool, databases, syncAgeMs });
   registerServerMetrics(metrics, server);
   let stopping = false;
   const opsHandler = createOpsHandler(metrics, () =>
@@ -96,19 +105,49 @@ function openDatabases(onStop: (undo: Undo) => void) {
   return { links, feed };
 }
 
-function startSender(ring: ClickRing, onStop: (undo: Undo) => void): ClickSender {
-  const sender = createClickSender({
-    ring,
+/** Null where clicks wait in memory alone. */
+async function openSpoolAsTold(): Promise<Spool | null> {
+  const { CLICK_SPOOL, CLICK_SPOOL_DIR: directory, CLICK_SPOOL_MAX_BYTES, CLICK_SPOOL_SEGMENT_BYTES } = config;
+  if (CLICK_SPOOL === "off") return null;
+  if (directory === undefined) {
+    logger.warn("clicks that are not stored yet are lost if this process is killed: CLICK_SPOOL_DIR is not set");
+    return null;
+  }
+  const spool = await openSpool({
+    directory,
+    maxBytes: CLICK_SPOOL_MAX_BYTES,
+    segmentBytes: CLICK_SPOOL_SEGMENT_BYTES,
+    fs: realFileSystem,
+    lock: lockDirectory,
+    incarnation: randomUUID(),
+    now: () => performance.now(),
+    onTrouble: (what, error) => warn(`click spool: ${what}`, error),
+  });
+  const left = spool.left.reduce((sum, { clicks }) => sum + clicks, 0);
+  if (left > 0) logger.info("clicks that an earlier process left are sent first", { clicks: left });
+  const { lostLast } = spool.earlier;
+  if (lostLast > 0)
+    logger.warn("the process before this one ended uncleanly and may have lost clicks", { atMost: lostLast });
+  return spool;
+}
+
+type Clicks = { ring: ClickRing; spool: Spool | null; countryOf: (address: string) => string | undefined };
+
+function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
+  const clicks = createClickPath({
+    ...of,
+    capacity: config.CLICK_QUEUE_CAPACITY,
     send: createIngestClient(config.CLICK_INGEST_URL, `redirect-${randomUUID()}`),
     newClickId: createClickIds(),
+    now: () => performance.now(),
     random,
     onTrouble: (reason) => {
       if (reason === null) logger.info("clicks are stored again");
-      else logger.warn("clicks cannot be stored and wait in memory", { reason });
+      else logger.warn(`clicks cannot be stored and wait in ${of.spool ? "the spool" : "memory"}`, { reason });
     },
   });
-  onStop(() => sender.stop(config.CLICK_FLUSH_TIMEOUT_MS));
-  return sender;
+  onStop(() => clicks.stop(config.CLICK_FLUSH_TIMEOUT_MS));
+  return clicks;
 }
 
 function startFollower(database: Database, lookup: LinkLookup, address: string): Follower {

@@ -2,15 +2,18 @@ import type { Database } from "@linkfence/db";
 import type { Follower, Wake } from "@linkfence/link-feed";
 import type { Metrics } from "@linkfence/service-shell";
 import type { LinkLookup } from "./cache/link-lookup.ts";
-import type { ClickSender } from "./clicks/click-sender.ts";
+import type { ClickPath } from "./clicks/click-path.ts";
 import type { HotPath } from "./http/hot-path.ts";
+import { NO_DROPS } from "./spool/drops.ts";
+import type { Spool } from "./spool/open-spool.ts";
 
 export type Measured = {
   hotPath: HotPath;
   lookup: LinkLookup;
   follower: Follower;
   wake: Wake | null;
-  sender: ClickSender;
+  clicks: ClickPath;
+  spool: Spool | null;
   databases: Record<string, Database>;
   syncAgeMs: () => number;
 };
@@ -18,7 +21,7 @@ export type Measured = {
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
 export function registerMetrics(metrics: Metrics, measured: Measured): void {
   const { counter, gauge } = metrics;
-  const { hotPath, lookup, follower, wake, sender, databases, syncAgeMs } = measured;
+  const { hotPath, lookup, follower, wake, databases, syncAgeMs } = measured;
   counter("linkfence_answers_total", "requests answered, by outcome", hotPath.counts, "outcome");
 
   const cache = () => lookup.stats();
@@ -49,14 +52,7 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   );
   counter("linkfence_listen_reconnects_total", "connections for LISTEN given up", () => wake?.stats().reconnects ?? 0);
 
-  const ledger = () => sender.ledger();
-  counter("linkfence_clicks_accepted_total", "redirects to be counted", () => ledger().accepted);
-  counter("linkfence_clicks_inserted_total", "clicks stored", () => ledger().inserted);
-  counter("linkfence_clicks_duplicate_total", "clicks that were stored already", () => ledger().duplicate);
-  counter("linkfence_clicks_refused_total", "clicks that the ingest would not store", () => ledger().refused);
-  counter("linkfence_clicks_dropped_total", "clicks lost, by reason", () => ledger().dropped, "reason");
-  gauge("linkfence_clicks_in_flight", "clicks waiting or being sent", () => ledger().inFlight);
-  counter("linkfence_click_batch_failures_total", "batches to be sent again", () => sender.stats().failures);
+  registerClickMetrics(metrics, measured);
 
   const each = (read: (stats: ReturnType<Database["stats"]>) => number) => () =>
     Object.fromEntries(Object.entries(databases).map(([name, database]) => [name, read(database.stats())]));
@@ -83,5 +79,65 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
     "queries under way or waiting",
     each((s) => s.pending),
     "pool",
+  );
+}
+
+/** All samples of the ledger are read in one turn, so that it closes on every page. */
+function registerClickMetrics({ counter, gauge }: Metrics, { clicks, spool }: Measured): void {
+  const ledger = () => clicks.ledger();
+  counter("linkfence_clicks_accepted_total", "redirects to be counted", () => ledger().accepted);
+  counter("linkfence_clicks_recovered_total", "clicks that an earlier process left", () => ledger().recovered);
+  counter("linkfence_clicks_inserted_total", "clicks stored", () => ledger().inserted);
+  counter("linkfence_clicks_duplicate_total", "clicks that were stored already", () => ledger().duplicate);
+  counter("linkfence_clicks_dead_lettered_total", "clicks kept for an operator", () => ledger().deadLettered);
+  counter("linkfence_clicks_refused_total", "clicks that the ingest would not store", () => ledger().refused);
+  counter("linkfence_clicks_dropped_total", "clicks lost, by reason", () => ledger().dropped, "reason");
+  gauge("linkfence_clicks_in_flight", "clicks waiting or being sent", () => ledger().inFlight);
+  counter("linkfence_click_batch_failures_total", "batches to be sent again", () => clicks.stats().failures);
+  gauge("linkfence_clicks_in_ring", "clicks that were not looked at yet", () => clicks.stats().inRing);
+  gauge(
+    "linkfence_clicks_at_risk",
+    "clicks that would be lost if this process were killed now",
+    () => clicks.stats().atRisk,
+  );
+  gauge("linkfence_click_memory_bytes", "bytes of clicks behind the ring", () => clicks.stats().memoryBytes);
+
+  const earlier = spool?.earlier;
+  counter(
+    "linkfence_clicks_lost_unclean_max_total",
+    "clicks that earlier processes on this spool may have lost by an unclean end, at the most",
+    () => earlier?.lost ?? 0,
+  );
+  counter(
+    "linkfence_clicks_dropped_earlier_total",
+    "clicks that earlier processes on this spool dropped, by reason",
+    () => earlier?.drops ?? NO_DROPS,
+    "reason",
+  );
+  if (spool === null) return;
+  const stats = () => spool.stats();
+  gauge(
+    "linkfence_clicks_reserved",
+    "clicks that may be accepted before more are reserved on disk",
+    () => stats().reserved,
+  );
+  gauge("linkfence_spool_bytes", "bytes of the spool's segments", () => stats().bytes);
+  gauge("linkfence_spool_segments", "segments of the spool", () => stats().segments);
+  gauge("linkfence_spool_writable", "1 while the last write to the spool succeeded", () => (stats().writable ? 1 : 0));
+  counter("linkfence_spool_appends_total", "groups of clicks written to the spool", () => stats().appends);
+  counter("linkfence_spool_syncs_total", "flushes of the spool to the disk", () => stats().syncs);
+  counter("linkfence_spool_full_total", "groups of clicks for which the spool had no room", () => stats().full);
+  counter(
+    "linkfence_spool_segments_abandoned_total",
+    "segments given up, by what failed",
+    () => stats().abandoned,
+    "cause",
+  );
+  counter("linkfence_spool_remove_failures_total", "segments that could not be removed", () => stats().removeFailures);
+  counter("linkfence_spool_read_failures_total", "reads of segments that failed", () => clicks.stats().readFailures);
+  counter(
+    "linkfence_spool_account_failures_total",
+    "accounts of clicks that could not be written",
+    () => stats().failures,
   );
 }

@@ -3,7 +3,7 @@ import { makeEntry } from "../domain/entry.ts";
 import { isAgeing, isServable } from "./freshness.ts";
 
 const TTL = 1000;
-const row = { target: "https://example.com/", state: "ACTIVE", version: 1, remainingMs: null } as const;
+const row = { target: "https://example.com/", state: "ACTIVE", version: 1, remainingMs: null, owner: "ann" } as const;
 const entry = makeEntry("abc", row, { loadedAt: { mono: 0, wall: 50_000 }, ttlMs: TTL });
 const synced = (mono: number) => ({ mono, wall: 50_000 + mono });
 

@@ -4,7 +4,7 @@ import { createLinkCache } from "./link-cache.ts";
 
 const times = { loadedAt: { mono: 0, wall: 0 }, ttlMs: 1000 };
 const link = (code: string, version = 1, target = "https://example.com/") =>
-  makeEntry(code, { target, state: "ACTIVE", version, remainingMs: null }, times);
+  makeEntry(code, { target, state: "ACTIVE", version, remainingMs: null, owner: "ann" }, times);
 const unknown = (code: string) => makeEntry(code, null, times);
 const create = (over = {}) => createLinkCache({ maxEntries: 3, maxBytes: 1_000_000, ...over });
 

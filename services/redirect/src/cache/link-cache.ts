@@ -27,7 +27,8 @@ export function createLinkCache(options: LinkCacheOptions) {
   const known = new LRUCache<string, Entry>({
     max: maxEntries,
     maxSize: maxBytes,
-    sizeCalculation: (entry) => ENTRY_OVERHEAD_BYTES + entry.code.length + entry.target.length,
+    sizeCalculation: (entry) =>
+      ENTRY_OVERHEAD_BYTES + entry.code.length + entry.target.length + (entry.owner?.length ?? 0),
   });
   // Forgetting them all is a matter of counting on: anyone who can connect to the database can ask for it, as often as
   // they like, and clearing a map of this size takes a part of a millisecond.

@@ -119,6 +119,7 @@ class World {
       state: active ? "ACTIVE" : "REVOKED",
       version: this.#version[code],
       remainingMs: null,
+      owner: "ann",
     };
   }
 

@@ -3,8 +3,8 @@ import type { LinkRow } from "../domain/entry.ts";
 import { createLinkCache, type LinkCache } from "./link-cache.ts";
 import { createLoader, StaleRead } from "./loader.ts";
 
-const OLD: LinkRow = { target: "https://old.example/", state: "ACTIVE", version: 1, remainingMs: null };
-const REVOKED: LinkRow = { target: null, state: "REVOKED", version: 2, remainingMs: null };
+const OLD: LinkRow = { target: "https://old.example/", state: "ACTIVE", version: 1, remainingMs: null, owner: "ann" };
+const REVOKED: LinkRow = { target: null, state: "REVOKED", version: 2, remainingMs: null, owner: "ann" };
 
 /** A loader whose reads the test answers one by one, on a clock that the test moves. */
 function createWorld(wrap: (cache: LinkCache) => LinkCache = (cache) => cache) {

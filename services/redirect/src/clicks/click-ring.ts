@@ -6,6 +6,16 @@ import type { Entry } from "../domain/entry.ts";
 
 /** A referrer is needed for its host alone; a longer one is cut, which leaves any host whole. */
 const REFERRER_MAX = 1024;
+/** The longest address has 45 characters, and a country two. */
+const ORIGIN_MAX = 64;
+
+/** What a request says of its visitor. `origin`: a country or an address, where one of them is wanted. */
+export type Visitor = {
+  referrer: string | undefined;
+  userAgent: string | undefined;
+  prefetch: boolean;
+  origin: string | undefined;
+};
 
 export type ClickRing = ReturnType<typeof createClickRing>;
 
@@ -15,6 +25,8 @@ export function createClickRing(capacity: number) {
   const times = new Float64Array(capacity);
   const referrers = new Array<string | undefined>(capacity).fill(undefined);
   const userAgents = new Array<string | undefined>(capacity).fill(undefined);
+  const origins = new Array<string | undefined>(capacity).fill(undefined);
+  const prefetches = new Uint8Array(capacity);
   let first = 0;
   let size = 0;
   let accepted = 0;
@@ -22,7 +34,7 @@ export function createClickRing(capacity: number) {
 
   return {
     /** Keeps one click; never waits, never throws. `wall` is the request's time in ms since 1970. */
-    push(entry: Entry, wall: number, referrer: string | undefined, userAgent: string | undefined): void {
+    push(entry: Entry, wall: number, { referrer, userAgent, prefetch, origin }: Visitor): void {
       accepted += 1;
       if (size === capacity) {
         droppedFull += 1;
@@ -33,6 +45,8 @@ export function createClickRing(capacity: number) {
       times[slot] = wall;
       referrers[slot] = bounded(referrer, REFERRER_MAX);
       userAgents[slot] = bounded(userAgent, USER_AGENT_MAX);
+      origins[slot] = bounded(origin, ORIGIN_MAX);
+      prefetches[slot] = prefetch ? 1 : 0;
       size += 1;
     },
     /** Takes out up to `limit` clicks, oldest first. */
@@ -43,12 +57,15 @@ export function createClickRing(capacity: number) {
         const entry = entries[first];
         const at = times[first];
         if (entry && at !== undefined) {
-          const { code, version } = entry;
-          facts.push({ code, version, at, referrer: referrers[first], userAgent: userAgents[first] });
+          const { code, version, owner } = entry;
+          const [referrer, userAgent, origin] = [referrers[first], userAgents[first], origins[first]];
+          const prefetch = prefetches[first] === 1;
+          facts.push({ code, version, at, referrer, userAgent, owner, prefetch, origin });
         }
         entries[first] = undefined;
         referrers[first] = undefined;
         userAgents[first] = undefined;
+        origins[first] = undefined;
         first = (first + 1) % capacity;
         size -= 1;
       }

@@ -1,14 +1,11 @@
-// Carries clicks from the ring to the ingest. A batch gets its ids once, and is kept until the ingest says that it is
-// stored; sending it again is safe, because the ingest tells clicks apart by their ids. Nothing here is awaited by a
-// redirect.
-import { CLICK_BATCH_LIMIT, type Click, type ClickBatchResult } from "@linkfence/contracts";
+// Carries batches of clicks to the ingest, one after the other. A batch is kept until the ingest says that it is stored;
+// sending it again is safe, because the ingest tells clicks apart by their ids. Nothing here is awaited by a redirect.
+import { CLICK_BATCH_LIMIT, type ClickBatchResult } from "@linkfence/contracts";
 import { createPauses } from "@linkfence/link-feed";
-import { makeClick } from "../domain/click.ts";
-import type { ClickRing } from "./click-ring.ts";
+import type { Batch, ClickBatches } from "./click-batches.ts";
 
-/** How often an idle ring is looked at. With up to 500 clicks in a batch, encoding one takes well under a millisecond. */
+/** How often an empty queue is looked at. */
 const IDLE_MS = 100;
-const BATCH = Math.min(500, CLICK_BATCH_LIMIT);
 /** First and longest pause after a failure; each is shortened by up to half, at random. */
 const BACKOFF_MS = { first: 100, longest: 5000 };
 
@@ -16,78 +13,97 @@ const BACKOFF_MS = { first: 100, longest: 5000 };
 export type SendResult = { kind: "stored"; result: ClickBatchResult } | { kind: "refused" | "failed"; reason: string };
 
 export type SenderOptions = {
-  ring: ClickRing;
-  send: (clicks: readonly Click[], signal: AbortSignal) => Promise<SendResult>;
-  /** Makes a UUIDv7 that carries the given time in ms since 1970. */
-  newClickId: (at: number) => string;
+  batches: ClickBatches;
+  /** Clicks that wait. */
+  waiting: () => number;
+  send: (payloads: readonly Buffer[], signal: AbortSignal) => Promise<SendResult>;
+  /**
+   * How long clicks wait for company, in ms: a batch goes when it is full, or so long after the one before it. The ingest
+   * stores a thousand clicks in a transaction at little more than the price of one.
+   */
+  lingerMs: number;
+  /** Milliseconds of a clock that never steps. */
+  now: () => number;
   random: () => number;
   /** Told once for each run of failures, and with null when it is over. */
   onTrouble: (reason: string | null) => void;
+  /** Told each time that clicks have come to their end. */
+  onSettled?: () => void;
 };
-
-export type ClickSender = ReturnType<typeof createClickSender>;
 
 /** Starts sending at once, in the background, until `stop`. */
 export function createClickSender(options: SenderOptions) {
-  const { ring, send, newClickId, random, onTrouble } = options;
-  const counts = {
-    inserted: 0,
-    duplicate: 0,
-    refused: 0,
-    droppedRefused: 0,
-    droppedStopped: 0,
-    batches: 0,
-    failures: 0,
-  };
+  const { batches, waiting, send, lingerMs, now, random, onTrouble, onSettled } = options;
+  const counts = { inserted: 0, duplicate: 0, deadLettered: 0, refused: 0, batchRefused: 0, batches: 0, failures: 0 };
   const halt = new AbortController();
-  let batch: Click[] = [];
+  let batch: Batch | null = null;
   let failuresInARow = 0;
+  let sentAt = Number.NEGATIVE_INFINITY;
   let draining = false;
   const { pause, rouse } = createPauses();
   const finished = run();
 
   async function run(): Promise<void> {
     while (!halt.signal.aborted) {
-      if (batch.length === 0) batch = ring.take(BATCH).map((facts) => makeClick(newClickId(facts.at), facts));
-      if (batch.length === 0) {
-        if (draining) return;
-        await pause(IDLE_MS);
-        continue;
-      }
-      const outcome = await send(batch, halt.signal);
-      if (halt.signal.aborted && outcome.kind === "failed") return;
-      await settle(outcome);
+      const ms = pauseNow();
+      if (ms > 0) await pause(ms);
+      else if (waiting() === 0) return;
+      else await sendNext();
     }
   }
 
-  async function settle(outcome: SendResult): Promise<void> {
-    if (outcome.kind === "failed") {
-      counts.failures += 1;
-      if (failuresInARow === 0) onTrouble(outcome.reason);
-      const ms = Math.min(BACKOFF_MS.longest, BACKOFF_MS.first * 2 ** Math.min(failuresInARow, 10));
-      failuresInARow += 1;
-      await pause(ms * (1 - random() / 2));
-      return;
+  /** How long there is nothing to do, in ms. */
+  function pauseNow(): number {
+    if (batch !== null || draining) return 0;
+    if (waiting() === 0) return IDLE_MS;
+    return waiting() >= CLICK_BATCH_LIMIT ? 0 : sentAt + lingerMs - now();
+  }
+
+  async function sendNext(): Promise<void> {
+    try {
+      batch ??= await batches.next();
+    } catch (error) {
+      await fail(`clicks cannot be read back: ${error instanceof Error ? error.message : String(error)}`);
     }
+    if (batch === null || halt.signal.aborted) return;
+    sentAt = now();
+    const outcome = await send(batch.payloads, halt.signal);
+    if (outcome.kind !== "failed") settle(batch, outcome);
+    else if (!halt.signal.aborted) await fail(outcome.reason);
+  }
+
+  async function fail(reason: string): Promise<void> {
+    counts.failures += 1;
+    if (failuresInARow === 0) onTrouble(reason);
+    const ms = Math.min(BACKOFF_MS.longest, BACKOFF_MS.first * 2 ** Math.min(failuresInARow, 10));
+    failuresInARow += 1;
+    await pause(ms * (1 - random() / 2));
+  }
+
+  function settle(sent: Batch, outcome: Exclude<SendResult, { kind: "failed" }>): void {
     if (failuresInARow > 0) onTrouble(null);
     failuresInARow = 0;
     if (outcome.kind === "stored") {
       counts.batches += 1;
       counts.inserted += outcome.result.inserted;
       counts.duplicate += outcome.result.duplicate;
+      counts.deadLettered += outcome.result.deadLettered ?? 0;
       counts.refused += outcome.result.refused;
     } else {
-      counts.droppedRefused += batch.length;
+      counts.batchRefused += sent.payloads.length;
       onTrouble(outcome.reason);
     }
-    batch = [];
+    batch = null;
+    batches.settle(sent);
+    onSettled?.();
   }
 
   return {
-    /**
-     * Sends what is left for up to `timeoutMs`; what remains then is counted as dropped.
-     * Call it when no redirect can be answered any more.
-     */
+    /** Sends what waits without waiting for company, where there is a whole batch. */
+    noteWaiting(): void {
+      if (failuresInARow === 0 && waiting() >= CLICK_BATCH_LIMIT) rouse();
+    },
+    /** Sends what is left for up to `timeoutMs`. Call it when nothing is added to the queue any more. */
     async stop(timeoutMs: number): Promise<void> {
       draining = true;
       rouse();
@@ -97,16 +113,7 @@ export function createClickSender(options: SenderOptions) {
       }, timeoutMs);
       await finished;
       clearTimeout(timer);
-      counts.droppedStopped += batch.length + ring.take(Number.MAX_SAFE_INTEGER).length;
-      batch = [];
     },
-    /** `accepted = inserted + duplicate + refused + dropped + inFlight`, at every moment. */
-    ledger() {
-      const { accepted, droppedFull, waiting } = ring.stats();
-      const { inserted, duplicate, refused, droppedRefused, droppedStopped } = counts;
-      const dropped = { "ring-full": droppedFull, "batch-refused": droppedRefused, stopped: droppedStopped };
-      return { accepted, inserted, duplicate, refused, dropped, inFlight: waiting + batch.length };
-    },
-    stats: () => ({ batches: counts.batches, failures: counts.failures }),
+    counts: () => counts,
   };
 }

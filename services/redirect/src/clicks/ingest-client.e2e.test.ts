@@ -12,6 +12,7 @@ const clicks: Click[] = [1, 2].map((n) => ({
   referrerHost: null,
   userAgent: null,
 }));
+const payloads = clicks.map((click) => Buffer.from(JSON.stringify(click)));
 const account = (over: object = {}) => JSON.stringify({ received: 2, inserted: 1, duplicate: 1, refused: 0, ...over });
 
 const servers: Server[] = [];
@@ -29,7 +30,7 @@ async function sendTo(listener: RequestListener, signal = new AbortController().
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return createIngestClient(`http://127.0.0.1:${port}`, "redirect-1")(clicks, signal);
+  return createIngestClient(`http://127.0.0.1:${port}`, "redirect-1")(payloads, signal);
 }
 
 const answer =

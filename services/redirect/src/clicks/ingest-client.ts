@@ -1,22 +1,24 @@
-import { type Click, ClickBatchResult } from "@linkfence/contracts";
+import { ClickBatchResult } from "@linkfence/contracts";
 import { createValidator, exchange } from "@linkfence/service-shell";
+import { createBatchBody } from "./batch-body.ts";
 import type { SendResult } from "./click-sender.ts";
 
 /** The ingest answers after its commit, and gives a batch back after 5 s at the latest; then this is long enough. */
 const DEADLINE_MS = 8000;
-/** An honest answer has four small numbers. */
+/** An honest answer has five small numbers. */
 const ANSWER_MAX_BYTES = 65_536;
 
 /**
- * Creates the function that sends one batch to the ingest.
+ * Creates the function that sends one batch to the ingest, each click as the JSON that it is.
  * @param baseUrl the ingest's URL
  * @param sender name under which the ingest's log speaks of this process
  */
 export function createIngestClient(baseUrl: string, sender: string) {
   const url = new URL(`${baseUrl.replace(/\/+$/, "")}/v1/clicks`);
   const checkResult = createValidator(ClickBatchResult);
+  const makeBody = createBatchBody(sender);
 
-  return async (clicks: readonly Click[], signal: AbortSignal): Promise<SendResult> => {
+  return async (payloads: readonly Buffer[], signal: AbortSignal): Promise<SendResult> => {
     // One listener for each attempt, taken off again: a signal that lives as long as the process must not collect them.
     const attempt = new AbortController();
     const abort = () => attempt.abort();
@@ -26,11 +28,11 @@ export function createIngestClient(baseUrl: string, sender: string) {
       const { status, text } = await exchange(url, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ sender, clicks }),
+        body: makeBody(payloads),
         signal: attempt.signal,
         maxBytes: ANSWER_MAX_BYTES,
       });
-      if (status === 200) return { kind: "stored", result: readResult(text, clicks.length) };
+      if (status === 200) return { kind: "stored", result: readResult(text, payloads.length) };
       return { kind: isFinal(status) ? "refused" : "failed", reason: `the ingest answered ${status}` };
     } catch (error) {
       const reason =
@@ -49,8 +51,9 @@ export function createIngestClient(baseUrl: string, sender: string) {
   /** Whatever is not exactly an account of this batch is as good as no answer: the batch is sent again. */
   function readResult(text: string, sent: number): ClickBatchResult {
     const result = checkResult(JSON.parse(text));
-    const { received, inserted, duplicate, refused } = result;
-    if (received !== sent || inserted + duplicate + refused !== sent) throw new Error("the ingest's account is wrong");
+    const { received, inserted, duplicate, deadLettered = 0, refused } = result;
+    if (received !== sent || inserted + duplicate + deadLettered + refused !== sent)
+      throw new Error("the ingest's account is wrong");
     return result;
   }
 }

@@ -7,6 +7,7 @@ const row = (over: Partial<LinkRow> = {}): LinkRow => ({
   state: "ACTIVE",
   version: 1,
   remainingMs: null,
+  owner: "ann",
   ...over,
 });
 

@@ -10,6 +10,7 @@ export type LinkRow = {
   state: "ACTIVE" | "REVOKED";
   version: number;
   remainingMs: number | null;
+  owner: string;
 };
 
 /** A code as this process knows it. Nothing of it changes but `refreshing`; a newer answer is a new entry. */
@@ -20,6 +21,8 @@ export type Entry = {
   readonly target: string;
   /** 0 for an unknown code. */
   readonly version: number;
+  /** Null for an unknown code. */
+  readonly owner: string | null;
   /** Instant of the never-stepping clock from which on the link has expired. */
   readonly expiresAtMono: number;
   /** Taken before the question was sent: whatever was committed before it is in the answer. */
@@ -47,6 +50,7 @@ export function makeEntry(code: string, row: LinkRow | null, { loadedAt, ttlMs }
     kind: row === null ? "unknown" : active ? "active" : "revoked",
     target,
     version: row?.version ?? 0,
+    owner: row?.owner ?? null,
     expiresAtMono: row?.remainingMs == null ? Number.POSITIVE_INFINITY : loadedAt.mono + row.remainingMs,
     loadedAt,
     ttlMs,

@@ -8,8 +8,8 @@ import type { LinkRow } from "../domain/entry.ts";
 import { createHotPath } from "./hot-path.ts";
 
 const TTL = 1000;
-const OLD: LinkRow = { target: "https://old.example/", state: "ACTIVE", version: 1, remainingMs: null };
-const REVOKED: LinkRow = { target: null, state: "REVOKED", version: 2, remainingMs: null };
+const OLD: LinkRow = { target: "https://old.example/", state: "ACTIVE", version: 1, remainingMs: null, owner: "ann" };
+const REVOKED: LinkRow = { target: null, state: "REVOKED", version: 2, remainingMs: null, owner: "ann" };
 
 /** The real parts, on a clock that the test moves, with reads that it answers. `asked` resolves at the next read. */
 function createWorld() {

@@ -3,9 +3,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { findRequestFault } from "@linkfence/service-shell";
 import type { LinkLookup } from "../cache/link-lookup.ts";
-import type { ClickRing } from "../clicks/click-ring.ts";
+import type { ClickRing, Visitor } from "../clicks/click-ring.ts";
 import { type Entry, type Moment, type Outcome, resolve } from "../domain/entry.ts";
 import { codeInUrl } from "../domain/path.ts";
+import { isPrefetch } from "../domain/prefetch.ts";
 import { sendBadRequest, sendGone, sendMethodNotAllowed, sendNotFound, sendUnavailable } from "./answers.ts";
 
 /** A read that was answered too late to be used is repeated once; after that the visitor is told to try again. */
@@ -19,6 +20,8 @@ export type HotPathDeps = {
   debugEntryAge: boolean;
   /** Told about a load that failed. */
   onLoadError: (error: unknown) => void;
+  /** Takes from a request what tells of its country; missing where nobody wants to know. */
+  originOf?: ((request: IncomingMessage) => string | undefined) | null;
 };
 
 export type Answered = Outcome | "unavailable" | "method-not-allowed" | "bad-request";
@@ -26,7 +29,7 @@ export type HotPath = ReturnType<typeof createHotPath>;
 
 /** Creates the handler of links. `handle` is the server's listener in front of `app`. */
 export function createHotPath(deps: HotPathDeps) {
-  const { lookup, ring, now, debugEntryAge, onLoadError } = deps;
+  const { lookup, ring, now, debugEntryAge, onLoadError, originOf } = deps;
   const counts: Record<Answered, number> = {
     redirect: 0,
     gone: 0,
@@ -44,8 +47,14 @@ export function createHotPath(deps: HotPathDeps) {
     else {
       response.writeHead(302, debugEntryAge ? withAge(entry, mono) : entry.headers);
       response.end();
-      if (request.method === "GET") ring.push(entry, wall, request.headers.referer, request.headers["user-agent"]);
+      if (request.method === "GET") ring.push(entry, wall, visitorOf(request));
     }
+  }
+
+  function visitorOf(request: IncomingMessage): Visitor {
+    const { headers } = request;
+    const prefetch = isPrefetch(headers);
+    return { referrer: headers.referer, userAgent: headers["user-agent"], prefetch, origin: originOf?.(request) };
   }
 
   /** The entry for a code, read from the database, young enough to be used at the instant it is returned. */

@@ -7,13 +7,20 @@ function answering(...rows: object[]) {
   return createLinkReader({ read: async () => rows } as unknown as Database);
 }
 
-const found = { asked: "mine", state: "ACTIVE", target: "https://example.com/", version: 1, remaining_ms: null };
-const absent = { asked: "mine", state: null, target: null, version: null, remaining_ms: null };
+const found = {
+  asked: "mine",
+  state: "ACTIVE",
+  target: "https://example.com/",
+  version: 1,
+  remaining_ms: null,
+  owner: "ann",
+};
+const absent = { asked: "mine", state: null, target: null, version: null, remaining_ms: null, owner: null };
 
 describe("an answer of the database", () => {
   test("leads to its own target, or says that there is none", async () => {
     expect(await answering(found)("mine")).toEqual({
-      ...{ target: "https://example.com/", state: "ACTIVE", version: 1, remainingMs: null },
+      ...{ target: "https://example.com/", state: "ACTIVE", version: 1, remainingMs: null, owner: "ann" },
     });
     expect(await answering(absent)("mine")).toBeNull();
   });

@@ -8,6 +8,7 @@ type Row = {
   target: string | null;
   version: number;
   remaining_ms: number | null;
+  owner: string;
 };
 
 /** What a header field can carry as it is (RFC 9110 section 5.5); the write service stores nothing else. */
@@ -40,12 +41,13 @@ export function createLinkReader(database: Database): (code: string) => Promise<
   return async (code) => {
     const [row] = await database.read<Row[]>(
       (sql) => sql<Row[]>`
-        SELECT q.asked, l.state, l.target, l.version, l.remaining_ms
+        SELECT q.asked, l.state, l.target, l.version, l.remaining_ms, l.owner
           FROM (SELECT ${code}::text AS asked) q LEFT JOIN redirect_link l ON l.code = q.asked`,
     );
     if (row?.asked !== code) throw new ForeignAnswer();
     if (row.state === null) return null;
     if (row.target !== null && !SENDABLE.test(row.target)) throw new UnsendableTarget(code);
-    return { target: row.target, state: row.state, version: row.version, remainingMs: row.remaining_ms };
+    const { target, state, version, remaining_ms: remainingMs, owner } = row;
+    return { target, state, version, remainingMs, owner };
   };
 }

@@ -1,0 +1,134 @@
+// Takes batches from the front of the queue, from memory or back from the segments, and takes them out of it when they
+// have come to their end.
+import { CLICK_BATCH_LIMIT } from "@linkfence/contracts";
+import { FRAME_HEAD, PAYLOAD_MAX, readFrames, splitFrames } from "../spool/frame.ts";
+import type { Spool } from "../spool/open-spool.ts";
+import type { ClickQueue, Stretch } from "./click-queue.ts";
+
+/** The ingest reads bodies of 2 MiB; a group of the longest clicks has less than 1.3 MiB. */
+const BATCH_BYTES = 1_500_000;
+/** A little more than a usual batch. */
+const READ_BYTES = Math.max(512 * 1024, FRAME_HEAD + PAYLOAD_MAX);
+/** A read that fails for want of descriptors or memory succeeds a little later; one that fails by damage never does. */
+const READ_TRIES = 5;
+
+export type Batch = {
+  /** JSON of each click. */
+  payloads: Buffer[];
+  /** In which stretches they are, and up to where in the segment; 0 where all of a stretch is in memory. */
+  parts: { stretch: Stretch; clicks: number; to: number }[];
+};
+
+export type BatchCounts = {
+  /** Clicks of earlier processes found beyond those that were expected. */
+  found: number;
+  /** Clicks of a segment that could not be read. */
+  damaged: number;
+  /** Clicks of this process that came to their end, and those of them that were in no segment. */
+  ended: number;
+  unspooled: number;
+  readFailures: number;
+};
+
+export type ClickBatches = ReturnType<typeof createClickBatches>;
+
+/** Creates the source of batches. `spool` is null where there are no segments. */
+export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
+  const counts: BatchCounts = { found: 0, damaged: 0, ended: 0, unspooled: 0, readFailures: 0 };
+  let failuresInARow = 0;
+
+  /** Takes stretches in memory, as many as fit. */
+  function fromMemory(): Batch {
+    const batch: Batch = { payloads: [], parts: [] };
+    let bytes = 0;
+    for (const stretch of queue) {
+      const { frames, clicks } = stretch;
+      if (frames === null) break;
+      bytes += frames.length;
+      const isFull = batch.payloads.length + clicks > CLICK_BATCH_LIMIT || bytes > BATCH_BYTES;
+      if (batch.parts.length > 0 && isFull) break;
+      batch.payloads.push(...splitFrames(frames));
+      batch.parts.push({ stretch, clicks, to: 0 });
+    }
+    return batch;
+  }
+
+  /** Reads on where the first stretch begins. Null where nothing was found there; then it has grown shorter, or is gone. */
+  async function fromSegment(stretch: Stretch): Promise<Batch | null> {
+    const { place } = stretch;
+    if (place === null || spool === null) return null;
+    const { segment, from, to } = place;
+    const length = Math.min(READ_BYTES, to - from);
+    const bytes = await spool.read(segment, from, length);
+    // Somebody has cut the file off.
+    if (bytes.length < length) place.to = from + bytes.length;
+    const { payloads, used } = readFrames(bytes, {
+      last: bytes.length < length || from + length >= to,
+      limit: CLICK_BATCH_LIMIT,
+    });
+    // The stretch may have grown meanwhile, and may until the batch is settled.
+    const isWhole = from + used >= place.to;
+    correct(stretch, payloads.length, isWhole);
+    if (payloads.length > 0) return { payloads, parts: [{ stretch, clicks: payloads.length, to: from + used }] };
+    place.from = from + used;
+    if (isWhole) queue.settle(0, true);
+    return null;
+  }
+
+  /** What is not there is damaged; what is there beyond what was expected was found. */
+  function correct(stretch: Stretch, there: number, isWhole: boolean): void {
+    const by = there - stretch.clicks;
+    if (by === 0 || (by < 0 && !isWhole)) return;
+    queue.correct(by);
+    if (by > 0) counts.found += by;
+    else counts.damaged -= by;
+    if (!stretch.isLeft) counts.ended -= by;
+    settleInSegment(stretch, -by);
+  }
+
+  function settleInSegment({ place }: Stretch, clicks: number): void {
+    if (place !== null) spool?.settle(place.segment, clicks);
+  }
+
+  /** After some failures the whole stretch is given up. */
+  function noteReadFailure(stretch: Stretch): void {
+    counts.readFailures += 1;
+    failuresInARow += 1;
+    if (failuresInARow < READ_TRIES) return;
+    failuresInARow = 0;
+    correct(stretch, 0, true);
+    queue.settle(0, true);
+  }
+
+  return {
+    /**
+     * The next batch; null where there is none yet: nothing waits, or what was read held no click. Rejects with the
+     * system's error where a segment cannot be read.
+     */
+    async next(): Promise<Batch | null> {
+      const [stretch] = queue;
+      if (stretch === undefined) return null;
+      if (stretch.frames !== null) return fromMemory();
+      try {
+        const batch = await fromSegment(stretch);
+        failuresInARow = 0;
+        return batch;
+      } catch (error) {
+        noteReadFailure(stretch);
+        throw error;
+      }
+    },
+    /** A batch has come to its end. */
+    settle({ parts }: Batch): void {
+      for (const { stretch, clicks, to } of parts) {
+        const { frames, place, uncertain, isLeft } = stretch;
+        if (!isLeft) counts.ended += clicks;
+        if (place === null && !uncertain) counts.unspooled += clicks;
+        settleInSegment(stretch, clicks);
+        if (frames === null && place !== null) place.from = to;
+        queue.settle(clicks, frames !== null || place === null || to >= place.to);
+      }
+    },
+    counts: (): Readonly<BatchCounts> => counts,
+  };
+}

@@ -1,0 +1,112 @@
+// The way of a click, put together: ring, drain, spool, queue, sender; and its ledger, which closes at every moment.
+import { HEADER_BLOCK } from "../spool/account.ts";
+import { type Drops, makeDrops } from "../spool/drops.ts";
+import type { Spool } from "../spool/open-spool.ts";
+import { createClickBatches } from "./click-batches.ts";
+import { createClickDrain, type DrainOptions } from "./click-drain.ts";
+import { createClickQueue } from "./click-queue.ts";
+import type { ClickRing } from "./click-ring.ts";
+import { createClickSender, type SenderOptions } from "./click-sender.ts";
+
+/** A usual click has 300 bytes as JSON. What the ring's capacity is to clicks before, this is to those behind it. */
+const MEMORY_BYTES_PER_CLICK = 512;
+/** Clicks wait so long for company on their way to the ingest, at the most; without a spool they do so in the ring. */
+const LINGER_MS = 100;
+
+export type ClickPathOptions = Pick<SenderOptions, "send" | "now" | "random" | "onTrouble"> &
+  Pick<DrainOptions, "newClickId" | "countryOf"> & {
+    ring: ClickRing;
+    /** Clicks that the ring can hold. */
+    capacity: number;
+    spool: Spool | null;
+  };
+
+export type ClickPath = ReturnType<typeof createClickPath>;
+
+/** Starts carrying clicks at once, those first that an earlier process left in the spool. */
+export function createClickPath({ ring, capacity, spool, newClickId, countryOf, ...sending }: ClickPathOptions) {
+  // Without a spool it is the ring that is bounded.
+  const queue = createClickQueue(spool === null ? Number.POSITIVE_INFINITY : capacity * MEMORY_BYTES_PER_CLICK);
+  for (const left of spool?.left ?? []) queue.addLeft(left, HEADER_BLOCK);
+  const recovered = queue.clicks();
+  const batches = createClickBatches(queue, spool);
+  let droppedStopped = 0;
+  /** Of what still stands in the queue at the end, the part that is counted as dropped. */
+  let givenUp = 0;
+
+  const sender = createClickSender({
+    ...sending,
+    batches,
+    waiting: queue.clicks,
+    lingerMs: spool === null ? 0 : LINGER_MS,
+    onSettled: () => spool === null && drain.rouse(),
+  });
+  const drain = createClickDrain({
+    ...{ ring, queue, spool, newClickId, countryOf },
+    onAdded: sender.noteWaiting,
+    onTurn: () => spool?.tick(counted()),
+  });
+
+  function drops(): Drops {
+    const counts: Drops = {
+      "ring-full": ring.stats().droppedFull,
+      "spool-full": drain.dropped().full,
+      "batch-refused": sender.counts().batchRefused,
+      stopped: droppedStopped,
+      damaged: batches.counts().damaged,
+    };
+    return makeDrops((reason) => counts[reason]);
+  }
+
+  /** What the spool writes down. */
+  function counted() {
+    const { accepted, droppedFull } = ring.stats();
+    const { full, unspooled } = drain.dropped();
+    return {
+      accepted,
+      drops: drops(),
+      ended: batches.counts().ended + droppedFull + full + droppedStopped,
+      unspooled: batches.counts().unspooled + droppedFull + unspooled + droppedStopped,
+    };
+  }
+
+  /** Gives up what is in memory alone, and counts it. */
+  function giveUp(): void {
+    givenUp = queue.unplaced();
+    droppedStopped += givenUp + ring.take(Number.MAX_SAFE_INTEGER).length;
+  }
+
+  return {
+    /**
+     * Sends what is left for up to `timeoutMs`. What remains then is in the spool, for the next process; what is in memory
+     * alone is counted as dropped. Call it when no redirect can be answered any more.
+     */
+    async stop(timeoutMs: number): Promise<void> {
+      const endsAt = sending.now() + timeoutMs;
+      await drain.stop();
+      await sender.stop(Math.max(0, endsAt - sending.now()));
+      giveUp();
+      await spool?.close(counted());
+    },
+    /**
+     * `accepted + recovered = inserted + duplicate + deadLettered + refused + dropped + inFlight`, at every moment.
+     * `recovered`: of earlier processes, found in the spool.
+     */
+    ledger() {
+      const { accepted, waiting } = ring.stats();
+      const { inserted, duplicate, deadLettered, refused } = sender.counts();
+      const inFlight = waiting + drain.underWay() + queue.clicks() - givenUp;
+      const found = recovered + batches.counts().found;
+      return { accepted, recovered: found, inserted, duplicate, deadLettered, refused, dropped: drops(), inFlight };
+    },
+    stats: () => ({
+      batches: sender.counts().batches,
+      failures: sender.counts().failures,
+      readFailures: batches.counts().readFailures,
+      memoryBytes: queue.bytes(),
+      inRing: ring.stats().waiting + drain.underWay(),
+      /** Clicks that would be lost if this process were killed now. */
+      atRisk: ring.stats().waiting + drain.underWay() + queue.unplaced() - givenUp,
+    }),
+  };
+}

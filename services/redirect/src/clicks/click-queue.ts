@@ -1,0 +1,98 @@
+// Clicks that wait to be sent, oldest first, in stretches: a group that is in memory, in a segment, or in both; or a part
+// of a segment, of any length. Memory is bounded; what goes beyond stays in its segment alone, and what is in none either
+// has no place. Nothing here waits, and nothing touches a file.
+import type { Left } from "../spool/open-spool.ts";
+import type { Place, Stored } from "../spool/segments.ts";
+
+/** What a stretch takes up beside its frames: the objects, and the buffer's own. */
+const STRETCH_BYTES = 256;
+
+export type Stretch = {
+  /** How many are in it, as far as is known: a segment of an earlier process may turn out to hold others. */
+  clicks: number;
+  /** Where they are in memory. */
+  frames: Buffer | null;
+  place: Place | null;
+  /** A write failed half way: a part of it may be found in a segment after a crash. */
+  uncertain: boolean;
+  /** Of an earlier process. */
+  isLeft: boolean;
+};
+
+export type ClickQueue = ReturnType<typeof createClickQueue>;
+
+/** Creates a queue that keeps up to `memoryBytes` of frames in memory. */
+export function createClickQueue(memoryBytes: number) {
+  // A list whose front is cut off now and then: shift() of a long array moves all of it.
+  let stretches: Stretch[] = [];
+  let first = 0;
+  let clicks = 0;
+  let unplaced = 0;
+  let bytes = 0;
+
+  const weigh = ({ frames }: Stretch) => (frames === null ? 0 : frames.length + STRETCH_BYTES);
+
+  function push(stretch: Stretch): void {
+    stretches.push(stretch);
+    clicks += stretch.clicks;
+    if (stretch.place === null) unplaced += stretch.clicks;
+    bytes += weigh(stretch);
+  }
+
+  /** Lengthens the last stretch where it ends at that place, and is in no memory. */
+  function extend({ segment, from, to }: Place, count: number): boolean {
+    const last = stretches.length > first ? stretches.at(-1) : undefined;
+    if (last?.place == null || last.frames !== null) return false;
+    if (last.place.segment !== segment || last.place.to !== from) return false;
+    last.place.to = to;
+    last.clicks += count;
+    clicks += count;
+    return true;
+  }
+
+  return {
+    /** A segment that an earlier process left, without its header. */
+    addLeft({ segment, clicks: count }: Left, from: number): void {
+      push({ clicks: count, frames: null, place: { segment, from, to: segment.size }, uncertain: false, isLeft: true });
+    },
+    /** A new group. Returns false where it has no place, neither in a segment nor in memory. */
+    add(frames: Buffer, count: number, stored: Stored): boolean {
+      const place = typeof stored === "string" ? null : stored;
+      const fits = bytes + frames.length + STRETCH_BYTES <= memoryBytes;
+      if (!fits && place === null) return false;
+      if (!fits && place !== null && extend(place, count)) return true;
+      push({ clicks: count, frames: fits ? frames : null, place, uncertain: stored === "uncertain", isLeft: false });
+      return true;
+    },
+    /** The stretches at the front, oldest first. */
+    *[Symbol.iterator](): Generator<Stretch> {
+      for (let index = first; index < stretches.length; index += 1) yield stretches[index] as Stretch;
+    },
+    /** Some clicks of the first stretch have come to their end; where all of it has, it goes. */
+    settle(count: number, isWhole: boolean): void {
+      const stretch = stretches[first];
+      if (stretch === undefined) return;
+      stretch.clicks -= count;
+      clicks -= count;
+      if (stretch.place === null) unplaced -= count;
+      if (!isWhole) return;
+      clicks -= stretch.clicks;
+      bytes -= weigh(stretch);
+      first += 1;
+      if (first < 1024 || first * 2 < stretches.length) return;
+      stretches = stretches.slice(first);
+      first = 0;
+    },
+    /** The first stretch turns out to have so many more clicks, or fewer. */
+    correct(by: number): void {
+      const stretch = stretches[first];
+      if (stretch === undefined) return;
+      stretch.clicks += by;
+      clicks += by;
+    },
+    clicks: () => clicks,
+    /** Those of them that are in memory alone. */
+    unplaced: () => unplaced,
+    bytes: () => bytes,
+  };
+}

@@ -1,0 +1,70 @@
+// The few things that a spool asks of a file system, as a port: what a disk can do wrong is driven by a fake one in tests.
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, stat, unlink } from "node:fs/promises";
+
+/** One open file. Everything rejects with the error of the system, which has a `code`. */
+export type SpoolFile = {
+  /** Number of the descriptor, for a lock. */
+  fd: number;
+  /** Writes in one call. Resolves with how many bytes were written, which may be fewer than there are. */
+  write(bytes: Buffer, position: number): Promise<number>;
+  /** Reads up to as many bytes as fit; fewer at the end of the file alone. */
+  read(bytes: Buffer, position: number): Promise<number>;
+  /** Resolves when what was written is on the disk. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export type FileSystem = {
+  /** Names of the files in a directory, and their sizes. */
+  list(directory: string): Promise<{ name: string; size: number }[]>;
+  /** `create`: to read and write, and it must not be there yet; `change`: to read and write, made where it is missing. */
+  open(path: string, how: "create" | "change" | "read"): Promise<SpoolFile>;
+  remove(path: string): Promise<void>;
+  /** Resolves when names made and removed in a directory are on the disk. */
+  syncDirectory(directory: string): Promise<void>;
+};
+
+const FLAGS = {
+  create: constants.O_RDWR | constants.O_CREAT | constants.O_EXCL,
+  change: constants.O_RDWR | constants.O_CREAT,
+  read: constants.O_RDONLY,
+};
+/** Clicks are of no concern to other accounts of the machine. */
+const MODE = 0o600;
+
+/** The file system of this machine. */
+export const realFileSystem: FileSystem = {
+  async list(directory) {
+    const names = await readdir(directory);
+    return Promise.all(names.map(async (name) => ({ name, size: (await stat(`${directory}/${name}`)).size })));
+  },
+  open: async (path, how) => wrap(await open(path, FLAGS[how], MODE)),
+  remove: (path) => unlink(path),
+  async syncDirectory(directory) {
+    const handle = await open(directory, constants.O_RDONLY);
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  },
+};
+
+function wrap(handle: FileHandle): SpoolFile {
+  return {
+    fd: handle.fd,
+    write: async (bytes, position) => (await handle.write(bytes, 0, bytes.length, position)).bytesWritten,
+    async read(bytes, position) {
+      let got = 0;
+      while (got < bytes.length) {
+        const { bytesRead } = await handle.read(bytes, got, bytes.length - got, position + got);
+        if (bytesRead === 0) break;
+        got += bytesRead;
+      }
+      return got;
+    },
+    sync: () => handle.datasync(),
+    close: () => handle.close(),
+  };
+}

@@ -1,0 +1,92 @@
+// How clicks lie in a segment: frame after frame, each of a length (4 bytes, least significant first), the CRC32C of the
+// payload (4 bytes, the same) and the payload, which is the click's JSON. A payload has no NUL byte, as JSON escapes it,
+// and the length of a frame has two: so no part of a payload is ever taken for the beginning of a frame, whatever a
+// visitor sends, and reading can go on behind damage.
+import { crc32c } from "./crc32c.ts";
+
+/** Length and sum. */
+export const FRAME_HEAD = 8;
+/** The longest click has about 2,500 bytes; anything below 65,536 leaves two NUL bytes in every length. */
+export const PAYLOAD_MAX = 16_384;
+/** The shortest JSON object. A stretch of zeros, as a power loss leaves it, is no frame. */
+const PAYLOAD_MIN = 2;
+
+/** Encodes each payload once, for the file and for memory. Throws a RangeError for one that could not be read again. */
+export function encodeFrames(payloads: readonly string[]): Buffer {
+  const size = payloads.reduce((sum, payload) => sum + FRAME_HEAD + Buffer.byteLength(payload), 0);
+  const frames = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (const payload of payloads) {
+    const length = frames.write(payload, at + FRAME_HEAD);
+    if (!isLength(length)) throw new RangeError(`a payload of ${length} bytes fits no frame`);
+    frames.writeUInt32LE(length, at);
+    frames.writeUInt32LE(crc32c(frames, at + FRAME_HEAD, at + FRAME_HEAD + length), at + 4);
+    at += FRAME_HEAD + length;
+  }
+  return frames;
+}
+
+/** The payloads of frames that were encoded by this process and never left its memory: nothing is checked. */
+export function splitFrames(frames: Buffer): Buffer[] {
+  const payloads: Buffer[] = [];
+  for (let at = 0; at < frames.length; ) {
+    const end = at + FRAME_HEAD + frames.readUInt32LE(at);
+    payloads.push(frames.subarray(at + FRAME_HEAD, end));
+    at = end;
+  }
+  return payloads;
+}
+
+export type FramesRead = {
+  /** Of whole and right frames, in order. They share their memory with the bytes that were read. */
+  payloads: Buffer[];
+  /** How far was read: the next part begins there. */
+  used: number;
+  /** Stretches that are no frame. Each stands for one click at the least; how many there were nobody can tell. */
+  damaged: number;
+};
+
+export type FramesToRead = {
+  /** Nothing follows: what is no whole frame at the end is damage, and not to be read again with what follows. */
+  last: boolean;
+  /** Frames at the most. */
+  limit?: number;
+};
+
+/**
+ * Reads frames from the beginning of `bytes`, and goes on behind whatever is none. Never throws.
+ * Where more follows, `bytes` has to be longer than one frame for `used` to be more than 0.
+ */
+export function readFrames(bytes: Buffer, { last, limit = Number.POSITIVE_INFINITY }: FramesToRead): FramesRead {
+  const payloads: Buffer[] = [];
+  let used = 0;
+  let damaged = 0;
+  let inDamage = false;
+  while (used < bytes.length && payloads.length < limit) {
+    const end = findEnd(bytes, used);
+    if (end !== null && end > bytes.length && !last) break;
+    if (end !== null && isWhole(bytes, used, end)) {
+      payloads.push(bytes.subarray(used + FRAME_HEAD, end));
+      used = end;
+      inDamage = false;
+      continue;
+    }
+    if (!inDamage) damaged += 1;
+    inDamage = true;
+    used += 1;
+  }
+  return { payloads, used, damaged };
+}
+
+/** Where a frame that begins at `start` ends, perhaps beyond what is there; null where none can begin. */
+function findEnd(bytes: Buffer, start: number): number | null {
+  if (start + FRAME_HEAD > bytes.length) return bytes.length + 1;
+  const length = bytes.readUInt32LE(start);
+  return isLength(length) ? start + FRAME_HEAD + length : null;
+}
+
+function isWhole(bytes: Buffer, start: number, end: number): boolean {
+  return end <= bytes.length && bytes.readUInt32LE(start + 4) === crc32c(bytes, start + FRAME_HEAD, end);
+}
+
+const isLength = (length: number) => length >= PAYLOAD_MIN && length <= PAYLOAD_MAX;
