@@ -212,11 +212,11 @@ BEGIN
       v_bounds := v_row.value_bounds;
       FOR v_dimension IN 1 .. 5 LOOP
         CONTINUE WHEN v_bounds[v_dimension] <= p_values_max;
-        SELECT bound_click_values(v_row.code, v_row.day, v_dimension::smallint, array_agg(hour), array_agg(value),
-                                  p_values_max)
-          INTO v_bounds[v_dimension]
-          FROM unnest(v_new_codes, v_new_dimensions, v_new_hours, v_new_values) AS u(code, dimension, hour, value)
-         WHERE code = v_row.code AND dimension = v_dimension AND (hour AT TIME ZONE 'UTC')::date = v_row.day;
+        v_bounds[v_dimension] := (
+          SELECT bound_click_values(v_row.code, v_row.day, v_dimension::smallint, array_agg(hour), array_agg(value),
+                                    p_values_max)
+            FROM unnest(v_new_codes, v_new_dimensions, v_new_hours, v_new_values) AS u(code, dimension, hour, value)
+           WHERE code = v_row.code AND dimension = v_dimension AND (hour AT TIME ZONE 'UTC')::date = v_row.day);
       END LOOP;
       UPDATE click_day SET value_bounds = v_bounds WHERE day = v_row.day AND code = v_row.code;
     END LOOP;

@@ -17,22 +17,21 @@ CREATE TABLE dead_click (
 );
 
 -- Keeps dead clicks, within p_rows_max rows and p_bytes_max bytes of payloads. Each array has one element a click.
--- Returns one truth a click: false for what there was no room for. The lock puts writers one behind the other, so that
--- the bounds hold exactly.
+-- Returns one truth a click, false for what there was no room for, and how much is kept now. The lock puts writers one
+-- behind the other, so that the bounds hold exactly.
 CREATE FUNCTION bury_clicks(
   p_click_ids text[], p_reasons text[], p_sqlstates text[], p_details text[], p_payloads text[], p_sender text,
-  p_rows_max integer, p_bytes_max bigint
-) RETURNS boolean[]
+  p_rows_max integer, p_bytes_max bigint,
+  OUT kept boolean[], OUT row_count integer, OUT byte_count bigint
+)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
-  v_rows integer;
-  v_bytes bigint;
   v_size integer;
   v_digest bytea;
-  v_kept boolean[] := '{}';
 BEGIN
+  kept := '{}';
   LOCK TABLE dead_click IN SHARE ROW EXCLUSIVE MODE;
-  SELECT count(*), coalesce(sum(bytes), 0) INTO v_rows, v_bytes FROM dead_click;
+  SELECT count(*), coalesce(sum(bytes), 0) INTO row_count, byte_count FROM dead_click;
   FOR n IN 1 .. cardinality(p_payloads) LOOP
     v_digest := sha256(convert_to(p_payloads[n], 'UTF8'));
     UPDATE dead_click
@@ -40,17 +39,16 @@ BEGIN
            detail = p_details[n], sender = p_sender
      WHERE digest = v_digest;
     IF FOUND THEN
-      v_kept[n] := true;
+      kept[n] := true;
       CONTINUE;
     END IF;
     v_size := octet_length(p_payloads[n]);
-    v_kept[n] := v_rows < p_rows_max AND v_bytes + v_size <= p_bytes_max;
-    CONTINUE WHEN NOT v_kept[n];
+    kept[n] := row_count < p_rows_max AND byte_count + v_size <= p_bytes_max;
+    CONTINUE WHEN NOT kept[n];
     INSERT INTO dead_click (digest, click_id, reason, sqlstate, detail, sender, payload)
     VALUES (v_digest, p_click_ids[n], p_reasons[n], p_sqlstates[n], p_details[n], p_sender, p_payloads[n]);
-    v_rows := v_rows + 1;
-    v_bytes := v_bytes + v_size;
+    row_count := row_count + 1;
+    byte_count := byte_count + v_size;
   END LOOP;
-  RETURN v_kept;
 END
 $$;
