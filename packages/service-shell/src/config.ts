@@ -38,6 +38,8 @@ export const setting = {
   httpOrigin: (about: Described<string>) => Type.String({ format: "http-origin", ...about }),
   /** Addresses and networks of proxies, parted by commas; see `isProxyList`. */
   proxyList: (about: Described<string>) => Type.String({ format: "proxy-list", maxLength: 4096, ...about }),
+  /** Fits into an `Authorization` field as it is, and is too long to be guessed. Its value is never printed. */
+  secret: (about: Described<string>) => Type.String({ format: "secret", ...about }),
   /** PostgreSQL connection URL. Secret: its value is never printed. */
   databaseUrl: (about: Described<string>) => Type.String({ format: "database-url", ...about }),
 };
@@ -47,6 +49,7 @@ const RULES: Record<string, string> = {
   "http-origin": "must be an http:// or https:// URL without credentials, path, query and fragment",
   "proxy-list":
     "must name proxies, parted by commas: addresses, networks as 10.0.0.0/8 or 2001:db8::/32, or loopback, linklocal, uniquelocal",
+  secret: "must be 32 to 256 letters, digits and -._~+/=",
   "database-url":
     "must be a postgres:// URL with a host and a database; percent-encode # ? / @ : and % in the user name and the password",
 };
@@ -108,6 +111,7 @@ function createAjv(): Ajv {
   ajv.addFormat("http-url", (text) => isHttpUrl(text));
   ajv.addFormat("http-origin", (text) => isHttpUrl(text) && new URL(text).pathname === "/");
   ajv.addFormat("database-url", (text) => isDatabaseUrl(text));
+  ajv.addFormat("secret", (text) => /^[A-Za-z0-9\-._~+/=]{32,256}$/.test(text));
   ajv.addFormat("proxy-list", (text) => isProxyList(text));
   return ajv;
 }
