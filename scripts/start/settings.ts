@@ -12,7 +12,7 @@ const REDIRECTS_MAX = 11;
 export const startSchema = Type.Object({
   LINKFENCE_DATA_DIR: setting.text({
     default: ".data",
-    description: "where the embedded PostgreSQL and the admin key are kept",
+    description: "where the embedded PostgreSQL, the admin key and the services' shared secret are kept",
   }),
   LINKFENCE_PORT_BASE: setting.integer(1, 65_535 - 39, {
     default: 7000,

@@ -99,7 +99,7 @@ function openDatabases(onStop: (undo: Undo) => void) {
 function startSender(ring: ClickRing, onStop: (undo: Undo) => void): ClickSender {
   const sender = createClickSender({
     ring,
-    send: createIngestClient(config.CLICK_INGEST_URL, `redirect-${randomUUID()}`),
+    send: createIngestClient(config.CLICK_INGEST_URL, `redirect-${randomUUID()}`, config.CLICK_INGEST_SECRET),
     newClickId: createClickIds(),
     random,
     onTrouble: (reason) => {

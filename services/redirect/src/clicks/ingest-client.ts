@@ -11,9 +11,12 @@ const ANSWER_MAX_BYTES = 65_536;
  * Creates the function that sends one batch to the ingest.
  * @param baseUrl the ingest's URL
  * @param sender name under which the ingest's log speaks of this process
+ * @param secret what the ingest wants to know of its callers, if anything
  */
-export function createIngestClient(baseUrl: string, sender: string) {
+export function createIngestClient(baseUrl: string, sender: string, secret?: string) {
   const url = new URL(`${baseUrl.replace(/\/+$/, "")}/v1/clicks`);
+  const headers: Record<string, string> = { "Content-Type": "application/json" };
+  if (secret !== undefined) headers.Authorization = `Bearer ${secret}`;
   const checkResult = createValidator(ClickBatchResult);
 
   return async (clicks: readonly Click[], signal: AbortSignal): Promise<SendResult> => {
@@ -25,7 +28,7 @@ export function createIngestClient(baseUrl: string, sender: string) {
     try {
       const { status, text } = await exchange(url, {
         method: "POST",
-        headers: { "Content-Type": "application/json" },
+        headers,
         body: JSON.stringify({ sender, clicks }),
         signal: attempt.signal,
         maxBytes: ANSWER_MAX_BYTES,
@@ -50,7 +53,8 @@ export function createIngestClient(baseUrl: string, sender: string) {
   function readResult(text: string, sent: number): ClickBatchResult {
     const result = checkResult(JSON.parse(text));
     const { received, inserted, duplicate, deadLettered = 0, refused } = result;
-    if (received !== sent || inserted + duplicate + deadLettered + refused !== sent) throw new Error("the ingest's account is wrong");
+    if (received !== sent || inserted + duplicate + deadLettered + refused !== sent)
+      throw new Error("the ingest's account is wrong");
     return result;
   }
 }
