@@ -5,7 +5,6 @@ import { findLocalPostgres } from "@linkfence/local-postgres";
 import { ConfigError, readConfig } from "@linkfence/service-shell";
 import { Type } from "typebox";
 import { configSchema } from "../services/click-ingest/src/config.ts";
-import { createClickDays } from "../services/click-ingest/src/store/click-days.ts";
 import { createDeadClickDesk, type DeadClick } from "../services/click-ingest/src/store/dead-click-desk.ts";
 import { readNumber, runCommand, UsageError } from "./command.ts";
 import { startSchema } from "./start/settings.ts";
@@ -138,9 +137,8 @@ async function work(decided: (desk: Desk) => Promise<number>): Promise<number> {
       max: 2,
       queryTimeoutMs: TIMEOUT_MS,
     });
-    const retentionDays = config.CLICK_RETENTION_DAYS;
-    const days = createClickDays(database, { retentionDays, timeoutMs: TIMEOUT_MS });
-    return await decided(createDeadClickDesk({ database, days, valuesMax: config.DIMENSION_VALUES_MAX }));
+    const bounds = { retentionDays: config.CLICK_RETENTION_DAYS, valuesMax: config.DIMENSION_VALUES_MAX };
+    return await decided(createDeadClickDesk({ database, ...bounds, timeoutMs: TIMEOUT_MS }));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

@@ -152,7 +152,7 @@ export const ingest: Subject = {
     });
     const url = await server.start(DATABASE);
     await migrate(url, "stats");
-    const service = await startService("click-ingest", { STATS_DATABASE_URL: url, LOG_LEVEL: "warn" });
+    const service = await startService("click-ingest", { STATS_DATABASE_URL: url });
     await waitUntilReady(service);
     results.noteLoad("before");
     await withSql(url, 1, async (sql) => {

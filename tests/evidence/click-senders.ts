@@ -70,8 +70,6 @@ export async function sendUntilCounted(url: () => string, clicks: readonly unkno
   throw new Error("a batch was not answered with counts");
 }
 
-export type MortalIngest = Awaited<ReturnType<typeof startMortalIngest>>;
-
 /** Starts an ingest on a port to which every successor of it returns. */
 export async function startMortalIngest(databaseUrl: string, env: Record<string, string> = {}) {
   const PORT = String(await findFreePorts(1));

@@ -158,7 +158,10 @@ export const c9: EvidenceCase = {
       await chown(disk, uid, gid);
       // Only the clicks lie there: a log that cannot be written ends the server, which is another fault.
       await server.sql.unsafe(`CREATE TABLESPACE small LOCATION '${disk}'`);
-      later(() => server.sql.unsafe("DROP TABLE click CASCADE; DROP TABLESPACE small"));
+      later(async () => {
+        await server.sql`DROP TABLE click CASCADE`;
+        await server.sql`DROP TABLESPACE small`;
+      });
       await server.sql.unsafe(`SELECT make_click_days('{}', 1, 400)`);
       const [day] = await server.sql<{ name: string }[]>`
         SELECT 'click_' || to_char(now() AT TIME ZONE 'UTC' - interval '1 day', 'YYYYMMDD') AS name`;

@@ -3,44 +3,8 @@ import { describe, expect, test } from "@jest/globals";
 import { PoolOverloaded } from "@linkfence/db";
 import { listen } from "@linkfence/service-shell";
 import request from "supertest";
-import { createApp } from "./app.ts";
-import type { DeadLetter } from "./domain/dead-letter.ts";
-import { createAuthentication } from "./http/authenticate.ts";
-import { createLedger } from "./queue/ledger.ts";
-import type { Outcome } from "./queue/submission.ts";
-import { createQuietLogger } from "./test-support/quiet-logger.ts";
+import { openApp } from "./test-support/open-app.ts";
 import { newClickId, SAMPLE_AT, sampleClick, sampleClicks } from "./test-support/sample-clicks.ts";
-
-type Changes = {
-  outcome?: Outcome;
-  bury?: (sender: string, letters: readonly DeadLetter[]) => Promise<readonly boolean[]>;
-  countClicks?: (code: string) => Promise<number>;
-  secret?: string;
-};
-
-/** An app whose intake stores everything at once, or ends as it is told to; it keeps what it was offered, and the dead. */
-function openApp({ outcome, bury, countClicks = async () => 7, secret }: Changes = {}) {
-  const offered: unknown[][] = [];
-  const dead: DeadLetter[] = [];
-  const ledger = createLedger();
-  const logger = createQuietLogger();
-  const intake = {
-    async offer(clicks: readonly unknown[]): Promise<Outcome> {
-      offered.push([...clicks]);
-      return outcome ?? { kind: "stored", inserted: clicks.length, duplicate: 0, late: 0, unstorable: [] };
-    },
-  };
-  const deadClicks = {
-    async bury(sender: string, letters: readonly DeadLetter[]) {
-      dead.push(...letters);
-      return bury ? bury(sender, letters) : letters.map(() => true);
-    },
-  };
-  const authentication = createAuthentication(secret);
-  const app = createApp({ intake, deadClicks, ledger, stats: { countClicks }, logger, authentication });
-  const post = (clicks: unknown) => request(app).post("/v1/clicks").send({ sender: "test", clicks });
-  return { app, ledger, logger, offered, dead, post };
-}
 
 describe("POST /v1/clicks", () => {
   test("queues the good clicks and answers with counts that add up", async () => {
@@ -201,40 +165,6 @@ describe("POST /v1/clicks", () => {
     expect((await send('Application/JSON ;CharSet="UTF-8"', "{}")).body).toMatchObject({ status: 400 });
     const large = JSON.stringify({ sender: "x".repeat(2 * 1024 * 1024), clicks: [] });
     expect((await send("application/json", large)).body).toMatchObject({ status: 413, code: "payload-too-large" });
-  });
-});
-
-describe("the shared secret", () => {
-  const secret = "s".repeat(32);
-
-  test("lets in who knows it, in any letter case of the scheme, for every path", async () => {
-    const { app } = openApp({ secret });
-    for (const header of [`Bearer ${secret}`, `bearer  ${secret} `]) {
-      const ask = (path: string) => request(app).get(path).set("Authorization", header);
-      expect((await ask("/v1/links/abc/stats")).status).toBe(200);
-      expect((await ask("/nothing")).status).toBe(404);
-    }
-  });
-
-  test.each([
-    ["nothing", undefined],
-    ["an empty field", ""],
-    ["another secret of the same length", `Bearer ${"t".repeat(32)}`],
-    ["a shorter one", `Bearer ${secret.slice(1)}`],
-    ["a longer one", `Bearer ${secret}s`],
-    ["more bytes than characters", `Bearer ${"é".repeat(32)}`],
-    ["another scheme", `Basic ${secret}`],
-    ["the secret alone", secret],
-  ])("answers 401 to %s, before it reads the body", async (_case, header) => {
-    const { app, offered, ledger } = openApp({ secret });
-    const call = request(app).post("/v1/clicks").type("text/plain");
-    if (header !== undefined) call.set("Authorization", header);
-    const answer = await call.send("no batch at all");
-    expect([answer.status, answer.body.code]).toEqual([401, "unauthorized"]);
-    expect(answer.headers["content-type"]).toMatch(/^application\/problem\+json/);
-    expect(answer.headers["www-authenticate"]).toMatch(/^Bearer /);
-    expect(JSON.stringify(answer.body)).not.toContain(secret);
-    expect([offered, ledger.read().received]).toEqual([[], 0]);
   });
 });
 

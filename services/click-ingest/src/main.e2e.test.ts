@@ -8,6 +8,7 @@ import {
   startService,
   type TestDatabase,
 } from "@linkfence/testkit";
+import { bearer } from "./test-support/bearer.ts";
 import { postBatch, sendUntilAnswered } from "./test-support/resending-sender.ts";
 import { sampleClicks } from "./test-support/sample-clicks.ts";
 import { scrapeLedger, scrapeSums } from "./test-support/scrape.ts";
@@ -102,7 +103,7 @@ describe("the service", () => {
     const service = await start({ CLICK_INGEST_SECRET: secret, LOG_LEVEL: "debug" });
     expect(await postBatch(service.url, sampleClicks(1))).toBeUndefined();
     expect((await fetch(`${service.url}/v1/links/sample/stats`)).status).toBe(401);
-    const headers = { Authorization: `Bearer ${secret}` };
+    const headers = { Authorization: bearer(secret) };
     expect((await fetch(`${service.url}/v1/links/sample/stats`, { headers })).status).toBe(200);
     expect((await scrapeSums(service.opsUrl))("linkfence_ingest_unauthorized_total")).toBe(2);
     await service.stop();

@@ -2,7 +2,7 @@
 import { arrayLiteral, classifyError, type Database, errorCode } from "@linkfence/db";
 import { dayOf } from "../domain/click.ts";
 import { judgeClick } from "../judge-click.ts";
-import type { ClickDays } from "./click-days.ts";
+import { createClickDays } from "./click-days.ts";
 import { storeClicks } from "./clicks.ts";
 
 export type DeadClick = {
@@ -26,14 +26,20 @@ export type ReplayOutcome = "stored" | "duplicate" | "wrong" | "late" | "refused
 
 export type DeadClickDeskOptions = {
   database: Database;
-  days: Pick<ClickDays, "open">;
+  /** As the ingest has them. */
+  retentionDays: number;
   valuesMax: number;
+  /** Deadline of making the day of a click, in ms. */
+  timeoutMs: number;
   /** ms since 1970 */
   now?: () => number;
 };
 
 /** Creates the desk. Every call rejects with the database's error where that is nobody's fault. */
-export function createDeadClickDesk({ database, days, valuesMax, now = Date.now }: DeadClickDeskOptions) {
+export function createDeadClickDesk(options: DeadClickDeskOptions) {
+  const { database, valuesMax, now = Date.now } = options;
+  const days = createClickDays(database, options);
+
   async function show(id: number): Promise<DeadClick | undefined> {
     const [row] = await database.read(
       (sql) => sql<DeadClick[]>`SELECT ${columns(sql)} FROM dead_click WHERE id = ${id}`,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { createDatabase, type Database } from "@linkfence/db";
 import { createTestDatabase, findRollupFaults, type TestDatabase } from "@linkfence/testkit";
 import { writeDeadLetter } from "../domain/dead-letter.ts";
-import { openClickStore, openDeadClicks } from "../test-support/open-store.ts";
+import { openDeadClicks } from "../test-support/open-store.ts";
 import { newClickId, SAMPLE_AT, sampleClick } from "../test-support/sample-clicks.ts";
 import { createDeadClickDesk } from "./dead-click-desk.ts";
 
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 const letter = (raw: unknown) => writeDeadLetter(raw, { reason: "unstorable", sqlstate: "22021", detail: "made up" });
-const openDesk = () => createDeadClickDesk({ database: pool, days: openClickStore(pool).days, valuesMax: 100 });
+const openDesk = () => createDeadClickDesk({ database: pool, retentionDays: 400, valuesMax: 100, timeoutMs: 5000 });
 const countClicks = async () => (await database.sql`SELECT count(*)::int AS n FROM click`)[0]?.n;
 
 async function buryOne(raw: unknown): Promise<number> {
