@@ -14,7 +14,7 @@ import { closingAfterwards } from "./closing.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 
 /** Kills of an ordinary run, and where more are asked for. */
-const KILLS = Number(process.env.LINKFENCE_INGEST_KILLS ?? "6");
+const KILLS = Number(process.env.LINKFENCE_INGEST_KILLS ?? "3");
 const BATCH = 100;
 /** Moments of kills go through this time, which a batch takes at the most. */
 const MOMENTS_MS = 30;
@@ -104,7 +104,8 @@ export const c5c: EvidenceCase = {
 };
 
 const SENDERS = 4;
-const ROUNDS = 12;
+/** Each fault once. */
+const ROUNDS = 6;
 
 /** Breaks something of the statistics, a while after it was called. */
 type Fault = { name: string; strike: () => Promise<unknown> };
