@@ -7,6 +7,7 @@ import { ConfigError, redact } from "@linkfence/service-shell";
 import { ensureAdminKey } from "./start/admin-key.ts";
 import { banner } from "./start/banner.ts";
 import { type Child, type ChildExit, startChild } from "./start/child.ts";
+import { ensureIngestSecret } from "./start/ingest-secret.ts";
 import { findTakenPorts } from "./start/ports.ts";
 import { planStart, type StartPlan } from "./start/settings.ts";
 
@@ -102,10 +103,10 @@ async function startDatabases(plan: StartPlan): Promise<Record<"DATABASE_URL" | 
   return { DATABASE_URL: main, STATS_DATABASE_URL: stats };
 }
 
-async function startServices(plan: StartPlan, databases: Record<string, string>): Promise<void> {
+async function startServices(plan: StartPlan, shared: Record<string, string>): Promise<void> {
   for (const service of plan.services) {
     if (stopping) return;
-    const child = startChild(service, databases, (line) => say(`[${service.name}] ${line}`));
+    const child = startChild(service, shared, (line) => say(`[${service.name}] ${line}`));
     children.push(child);
     void child.exited.then(onChildExit);
     await child.waitUntilReady();
@@ -126,7 +127,8 @@ async function main(): Promise<void> {
   for (const path of [plan.dataDir, ...spools]) await makeDataDirectory(path);
   const databases = await startDatabases(plan);
   const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
-  await startServices(plan, databases);
+  const secret = await ensureIngestSecret(process.env, join(plan.dataDir, "click-ingest-secret"));
+  await startServices(plan, { ...databases, ...secret });
   if (!stopping) say(banner(plan, key));
 }
 

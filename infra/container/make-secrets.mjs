@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 const ROOT = "/secrets";
 const ADMIN_KEY_FOLDER = join(ROOT, "admin-key");
-/** 192 bits; base64url needs no escaping in a URL. */
+/** 192 bits; base64url needs no escaping in a URL or a header field. */
 const PASSWORD_BYTES = 24;
 
 /** The group of each reader, as compose.yaml runs it. 999 is the group of the public PostgreSQL image. */
@@ -45,6 +45,7 @@ put("migrate", "ingest-url", stats("linkfence_ingest"));
 put("write", "database-url", main("linkfence_write"));
 put("redirect", "database-url", main("linkfence_redirect"));
 put("click-ingest", "database-url", stats("linkfence_ingest"));
+for (const reader of ["write", "redirect", "click-ingest"]) put(reader, "ingest-secret", secret("click-ingest"));
 
 /** The secret of this name; made and stored when there is none yet. */
 function secret(name) {

@@ -10,6 +10,15 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM PUBLIC, linkfence_write, linkf
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC, linkfence_write, linkfence_redirect, linkfence_ingest;
 GRANT USAGE ON SCHEMA public TO linkfence_ingest;
 
--- A click is stored once and never changed.
-GRANT SELECT, INSERT ON click TO linkfence_ingest;
-GRANT EXECUTE ON FUNCTION insert_clicks(uuid[], text[], bigint[], bigint[], text[], text[]) TO linkfence_ingest;
+-- Clicks, and what they add up to, are written by these functions alone, with their owner's rights: a click is stored once,
+-- never changed, and never without being added up. The days of clicks are made and dropped by two more.
+GRANT SELECT ON click, click_hour, click_hour_value, owner_hour TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION store_clicks(
+  uuid[], bigint[], bigint[], text[], text[], text[], text[], text[], text[], text[], boolean[], boolean[], integer
+) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION make_click_days(date[], integer, integer) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION drop_click_day(integer) TO linkfence_ingest;
+
+-- Dead clicks are kept by a function that bounds them. They are counted here; an operator reads and settles them.
+GRANT SELECT (id, bytes) ON dead_click TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION bury_clicks(text[], text[], text[], text[], text[], text, integer, bigint) TO linkfence_ingest;

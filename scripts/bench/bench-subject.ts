@@ -1,3 +1,4 @@
+import type { Spread } from "./click-load.ts";
 import type { OwnServer } from "./own-server.ts";
 import type { Results } from "./results.ts";
 import type { Size } from "./seed.ts";
@@ -14,6 +15,8 @@ export type Subject = {
 export type Bench = {
   server: OwnServer;
   size: Size;
+  /** What a benchmark of clicks sends. */
+  clicks: { count: number; spread: Spread };
   results: Results;
   /** Tells how far it is, for whoever waits. */
   tell: (text: string) => void;

@@ -77,7 +77,13 @@ describe("the start command", () => {
     const keyFile = join(fresh, "admin-key");
     const key = (await readFile(keyFile, "utf8")).trim();
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600);
+    const secretFile = join(fresh, "click-ingest-secret");
+    const secret = (await readFile(secretFile, "utf8")).trim();
+    expect((await stat(secretFile)).mode & 0o777).toBe(0o600);
+    const unknown = await http.send(`http://127.0.0.1:${base + 2}`, "/v1/links/kept/stats");
+    expect(unknown.status).toBe(401);
     await first.printed("Ctrl-C stops");
+    expect(first.output()).not.toContain(secret);
     expect(first.output().split(key)).toHaveLength(2);
 
     const api = createApiClient(http, `http://127.0.0.1:${base + 1}`, key);

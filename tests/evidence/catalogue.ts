@@ -10,6 +10,8 @@ import { r9 } from "./history.ts";
 import { h1, h1c } from "./http-caches.ts";
 import { l3, l3c } from "./idempotency.ts";
 import { s5 } from "./kills.ts";
+import { c5, c5c, c6, c6c } from "./ledger.ts";
+import { c7, c7c, c8, c8c, c9, c10 } from "./ledger-database.ts";
 import { r8 } from "./listener.ts";
 import { l1, l1c, l2 } from "./listing.ts";
 import { q7, q7c, q7t } from "./nemesis.ts";
@@ -53,6 +55,7 @@ export const groups = {
   clicks: [s1, s2, s3, s4, nc2],
   kills: [s5],
   spool: [c1, c2, c2c, c3, c3c, c4, c4c],
+  ledger: [c5, c5c, c6, c6c, c7, c7c, c8, c8c, c9, c10],
   "http-caches": [h1, h1c],
   fragments: [p1],
 } satisfies Record<string, readonly EvidenceCase[]>;

@@ -190,8 +190,12 @@ export const nc2: EvidenceCase = {
 };
 
 async function startNaiveRedirect({ sql }: TestDatabase) {
+  await sql`SELECT make_click_days('{}', 1, 1)`;
   const server = createServer(async (_request, response) => {
-    await sql`INSERT INTO click (click_id, code, link_version, clicked_at) VALUES (gen_random_uuid(), ${LINK}, 1, now())`;
+    await sql`
+      INSERT INTO click (click_id, code, link_version, clicked_at)
+      VALUES ((left(first_click_id((now() AT TIME ZONE 'UTC')::date)::text, 13) || substr(gen_random_uuid()::text, 14))::uuid,
+              ${LINK}, 1, now())`;
     response.writeHead(302, { Location: "https://example.com/" }).end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -25,6 +25,11 @@ export async function openDataDir(dataDir: string): Promise<DataDirLayout> {
   } catch (cause) {
     throw unusable(dataDir, reasonOf(cause), { cause });
   }
+  return layOut(dataDir);
+}
+
+/** @param dataDir absolute */
+export function layOut(dataDir: string): DataDirLayout {
   return {
     root: dataDir,
     cluster: join(dataDir, "cluster"),

@@ -1,3 +1,4 @@
+export { findLocalPostgres } from "./find-running.ts";
 export { LocalPostgresError, type LocalPostgresErrorCode } from "./local-postgres-error.ts";
 export { makeDirectories } from "./make-directories.ts";
 export type { LocalPostgresLogger, LocalPostgresOptions } from "./options.ts";

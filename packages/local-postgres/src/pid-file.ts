@@ -3,20 +3,22 @@ import { join } from "node:path";
 import { errorCode } from "./local-postgres-error.ts";
 import type { ServerAccount } from "./server-account.ts";
 
-// postmaster.pid, one fact per line (PostgreSQL 16: src/include/utils/pidfile.h). Line 1 is the process id, line 7 the
-// shared memory segment, line 8 the state, padded with blanks: "starting", "stopping", "ready" or "standby".
+// postmaster.pid, one fact per line (PostgreSQL 16: src/include/utils/pidfile.h). Line 1 is the process id, line 4 the
+// port, line 7 the shared memory segment, line 8 the state, padded with blanks: "starting", "stopping", "ready" or "standby".
 const PID_LINE = 0;
+const PORT_LINE = 3;
 const STATUS_LINE = 7;
 
 /** `pid` is undefined when the file exists but holds no process id: a crash cut it short, or it is being written. */
-export type PidFile = { pid: number | undefined; status: string };
+export type PidFile = { pid: number | undefined; port?: number; status: string };
 
 /** @returns what the server says about itself, or undefined without a pid file */
 export async function readPidFile(clusterDir: string): Promise<PidFile | undefined> {
   try {
     const lines = (await readFile(pidFilePath(clusterDir), "utf8")).split("\n");
     const pid = Number.parseInt(lines[PID_LINE] ?? "", 10);
-    return { pid: pid > 0 ? pid : undefined, status: (lines[STATUS_LINE] ?? "").trim() };
+    const port = Number.parseInt(lines[PORT_LINE] ?? "", 10);
+    return { pid: pid > 0 ? pid : undefined, port, status: (lines[STATUS_LINE] ?? "").trim() };
   } catch (error) {
     if (errorCode(error) === "ENOENT") {
       return undefined;

@@ -29,6 +29,7 @@ export {
   watchProcess,
 } from "./processes.ts";
 export { runRights } from "./rights.ts";
+export { findRollupFaults } from "./rollup-faults.ts";
 export { PATIENT, type RunningService, type ServiceName, startService, WITHOUT_STATISTICS } from "./services.ts";
 export { readMetric, type Stack, type StackOptions, startStack, waitUntilReady } from "./stack.ts";
 export { keepOn, meanwhile, until, waitFor } from "./waiting.ts";

@@ -3,29 +3,8 @@ import { describe, expect, test } from "@jest/globals";
 import { PoolOverloaded } from "@linkfence/db";
 import { listen } from "@linkfence/service-shell";
 import request from "supertest";
-import { createApp } from "./app.ts";
-import { createLedger } from "./queue/ledger.ts";
-import type { Outcome } from "./queue/submission.ts";
-import { createQuietLogger } from "./test-support/quiet-logger.ts";
+import { openApp } from "./test-support/open-app.ts";
 import { newClickId, SAMPLE_AT, sampleClick, sampleClicks } from "./test-support/sample-clicks.ts";
-
-type Changes = { outcome?: Outcome; countClicks?: (code: string) => Promise<number> };
-
-/** An app whose intake stores everything at once, or ends as it is told to; it keeps what it was offered. */
-function openApp({ outcome, countClicks = async () => 7 }: Changes = {}) {
-  const offered: unknown[][] = [];
-  const ledger = createLedger();
-  const logger = createQuietLogger();
-  const intake = {
-    async offer(clicks: readonly unknown[]): Promise<Outcome> {
-      offered.push([...clicks]);
-      return outcome ?? { kind: "stored", inserted: clicks.length, duplicate: 0, unstorable: 0 };
-    },
-  };
-  const app = createApp({ intake, ledger, stats: { countClicks }, logger });
-  const post = (clicks: unknown) => request(app).post("/v1/clicks").send({ sender: "test", clicks });
-  return { app, ledger, logger, offered, post };
-}
 
 describe("POST /v1/clicks", () => {
   test("queues the good clicks and answers with counts that add up", async () => {
@@ -35,23 +14,54 @@ describe("POST /v1/clicks", () => {
     const answer = await post([...good, ...bad]);
     expect(answer.status).toBe(200);
     expect(answer.headers["cache-control"]).toBe("no-store");
-    expect(answer.body).toEqual({ received: 6, inserted: 3, duplicate: 0, refused: 3 });
+    expect(answer.body).toEqual({ received: 6, inserted: 3, duplicate: 0, deadLettered: 3, refused: 0 });
     expect(offered).toEqual([good]);
-    expect(ledger.read()).toMatchObject({ received: 6, inserted: 3, inFlight: 0, refused: { id: 1, shape: 2 } });
+    expect(ledger.read()).toMatchObject({ received: 6, inserted: 3, inFlight: 0, deadLettered: { id: 1, shape: 2 } });
   });
 
-  test("says why clicks were refused, and by whom they were sent, in the log", async () => {
+  test("says why clicks are dead letters, and by whom they were sent, in the log", async () => {
     const { post, logger } = openApp();
     await post([{ ...sampleClick(), code: "no" }]);
     expect(logger.entries).toEqual([
-      { level: "warn", message: "clicks were refused", fields: { sender: "test", refused: 1, reasons: { code: 1 } } },
+      {
+        level: "warn",
+        message: "clicks are dead letters",
+        fields: { sender: "test", reasons: { code: 1 }, noRoomFor: 0 },
+      },
     ]);
   });
 
-  test("needs no database to refuse everything", async () => {
+  test("queues nothing where every click is a dead letter", async () => {
     const { post, offered } = openApp({ outcome: { kind: "given-back", reason: "deadline" } });
-    expect((await post(["x", 1, []])).body).toEqual({ received: 3, inserted: 0, duplicate: 0, refused: 3 });
+    expect((await post(["x", 1, []])).body).toMatchObject({ received: 3, inserted: 0, deadLettered: 3, refused: 0 });
     expect(offered).toEqual([]);
+  });
+
+  test("keeps a dead letter as it came, with its id as far as it is a text", async () => {
+    const { post, dead } = openApp();
+    const bad = { ...sampleClick(), id: "not\0a-uuid", extra: "\ud800" };
+    await post([bad, { id: 7 }, "text", { ...sampleClick(), code: "no" }]);
+    expect(dead.map(({ payload }) => JSON.parse(payload))).toEqual([bad, { id: 7 }, "text", expect.anything()]);
+    expect(dead.map(({ clickId }) => clickId)).toEqual(["not\ufffda-uuid", null, null, expect.any(String)]);
+    expect(dead.at(-1)).toMatchObject({ reason: "code", sqlstate: null, detail: expect.stringMatching(/^code: /) });
+    for (const { payload } of dead) expect(payload).toMatch(/^[\x20-\x7e]*$/);
+  });
+
+  test("answers late clicks and those without room among the dead as refused, by reason", async () => {
+    const { post, ledger } = openApp({
+      outcome: { kind: "stored", inserted: 1, duplicate: 1, late: 2, unstorable: [] },
+      bury: async (_sender, letters) => letters.map((_, index) => index === 0),
+    });
+    const answer = await post([...sampleClicks(4), "x", "y", "z"]);
+    expect(answer.body).toEqual({ received: 7, inserted: 1, duplicate: 1, deadLettered: 1, refused: 4 });
+    expect(ledger.read()).toMatchObject({ inFlight: 0, refused: { late: 2, "dead-letters-full": 2 } });
+  });
+
+  test("gives a batch back whole whose dead letters cannot be kept", async () => {
+    const { post, ledger } = openApp({ bury: () => Promise.reject(new Error("away")) });
+    const answer = await post([...sampleClicks(2), "bad"]);
+    expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
+    expect(ledger.read()).toMatchObject({ received: 3, inserted: 0, inFlight: 0, givenBack: { unburied: 3 } });
   });
 
   test.each([
@@ -70,10 +80,16 @@ describe("POST /v1/clicks", () => {
     ["a time that is a text", { ...sampleClick(), at: "now" }, "at"],
     ["a referrer that is too long", sampleClick({ referrerHost: "a".repeat(256) }), "referrer-host"],
     ["a user agent that is too long", sampleClick({ userAgent: "a".repeat(513) }), "user-agent"],
-  ])("refuses a click with %s, and its neighbour is stored", async (_case, bad, reason) => {
-    const { post, ledger } = openApp();
-    expect((await post([sampleClick(), bad])).body).toEqual({ received: 2, inserted: 1, duplicate: 0, refused: 1 });
-    expect(ledger.read().refused).toMatchObject({ [reason]: 1 });
+    ["a prefetch that is no truth", { ...sampleClick(), prefetch: "yes" }, "prefetch"],
+    ["a country of three letters", sampleClick({ country: "DEU" }), "country"],
+    ["an owner without a name", sampleClick({ owner: "" }), "owner"],
+    ["a day after the next one", sampleClick({ at: Date.now() + 2 * 86_400_000 }), "id-time"],
+  ])("keeps a click with %s as a dead letter, and its neighbour is stored", async (_case, bad, reason) => {
+    const { post, ledger, dead } = openApp();
+    const account = { received: 2, inserted: 1, duplicate: 0, deadLettered: 1, refused: 0 };
+    expect((await post([sampleClick(), bad])).body).toEqual(account);
+    expect(ledger.read().deadLettered).toMatchObject({ [reason]: 1 });
+    expect(dead).toMatchObject([{ reason, payload: JSON.stringify(bad) }]);
   });
 
   test("cleans what a browser sent and does not refuse it", async () => {
@@ -83,7 +99,7 @@ describe("POST /v1/clicks", () => {
       .replace("UA", "a\\u0000b\\ud800c")
       .replace("HOST", "\\udc00");
     const answer = await request(app).post("/v1/clicks").type("json").send(text);
-    expect(answer.body).toMatchObject({ inserted: 1, refused: 0 });
+    expect(answer.body).toMatchObject({ inserted: 1, deadLettered: 0, refused: 0 });
     expect(offered).toEqual([[{ ...click, userAgent: "a\ufffdb\ufffdc", referrerHost: "\ufffd" }]]);
   });
 

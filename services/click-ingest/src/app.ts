@@ -1,23 +1,30 @@
 import { Problem } from "@linkfence/contracts";
 import { createErrorHandler, type Logger, refuseOddRequests } from "@linkfence/service-shell";
 import express, { type Express } from "express";
+import { createAuthentication } from "./http/authenticate.ts";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createClicksRoute } from "./http/clicks-route.ts";
 import { createStatsRoute } from "./http/stats-route.ts";
 import type { Intake } from "./queue/intake.ts";
 import type { Ledger } from "./queue/ledger.ts";
+import type { DeadClicks } from "./store/dead-clicks.ts";
 import type { StatsStore } from "./store/stats.ts";
 
 export type AppOptions = {
   intake: Pick<Intake, "offer">;
+  deadClicks: Pick<DeadClicks, "bury">;
   ledger: Ledger;
   stats: StatsStore;
   logger: Logger;
   bodies?: ReturnType<typeof createBodyReader>;
+  /** By default everybody is let in. */
+  authentication?: ReturnType<typeof createAuthentication>;
 };
 
 /** Builds the HTTP interface; it never listens. */
-export function createApp({ intake, ledger, stats, logger, bodies = createBodyReader() }: AppOptions): Express {
+export function createApp(options: AppOptions): Express {
+  const { intake, deadClicks, ledger, stats, logger } = options;
+  const { bodies = createBodyReader(), authentication = createAuthentication(undefined) } = options;
   const app = express();
   app.disable("x-powered-by").disable("etag").set("query parser", "simple");
   app.use((_request, response, next) => {
@@ -25,7 +32,9 @@ export function createApp({ intake, ledger, stats, logger, bodies = createBodyRe
     next();
   });
   app.use(refuseOddRequests);
-  app.use(createClicksRoute({ intake, ledger, logger, readBody: bodies.read }));
+  // Before anything is read of a body.
+  app.use(authentication.check);
+  app.use(createClicksRoute({ intake, deadClicks, ledger, logger, readBody: bodies.read }));
   app.use(createStatsRoute(stats, logger));
   app.use(() => {
     throw new Problem("not-found", "there is nothing under this path");

@@ -12,7 +12,11 @@ describe("the configuration", () => {
       OPS_PORT: 7012,
       LOG_LEVEL: "info",
       STATS_DATABASE_URL: url,
-      BATCH_MAX: 1000,
+      BATCH_MAX: 10_000,
+      CLICK_RETENTION_DAYS: 400,
+      DIMENSION_VALUES_MAX: 100,
+      DEAD_CLICKS_MAX: 10_000,
+      DEAD_CLICKS_MAX_BYTES: 67_108_864,
       INTAKE_MAX_CLICKS: 20_000,
       INTAKE_MAX_BYTES: 33_554_432,
       WRITE_TIMEOUT_MS: 5000,
@@ -27,6 +31,12 @@ describe("the configuration", () => {
 
   test.each([
     ["BATCH_MAX", "0"],
+    ["CLICK_RETENTION_DAYS", "0"],
+    ["DIMENSION_VALUES_MAX", "0"],
+    ["DEAD_CLICKS_MAX", "-1"],
+    ["DEAD_CLICKS_MAX_BYTES", "1.5"],
+    ["CLICK_INGEST_SECRET", "hush-hush"],
+    ["CLICK_INGEST_SECRET", `hush-hush ${"x".repeat(32)}`],
     ["INTAKE_MAX_CLICKS", "999"],
     ["INTAKE_MAX_BYTES", "1000"],
     ["WRITE_TIMEOUT_MS", "15001"],
@@ -39,5 +49,14 @@ describe("the configuration", () => {
     expect(read).toThrow(ConfigError);
     expect(read).toThrow(name);
     expect(read).not.toThrow("hush-hush");
+  });
+
+  test("needs a secret wherever others than this machine may call", () => {
+    const read = (env: Record<string, string>) => () => readIngestConfig({ STATS_DATABASE_URL: url, ...env });
+    for (const HOST of ["0.0.0.0", "::", "10.0.0.1", "127.evil.example", "::ffff:127.0.0.1"]) {
+      expect(read({ HOST })).toThrow("CLICK_INGEST_SECRET is required");
+      expect(read({ HOST, CLICK_INGEST_SECRET: "x".repeat(32) })).not.toThrow();
+    }
+    for (const HOST of ["127.0.0.1", "127.1.2.3", "::1", "localhost"]) expect(read({ HOST })).not.toThrow();
   });
 });

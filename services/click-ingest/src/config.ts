@@ -1,8 +1,9 @@
+import { isIPv4 } from "node:net";
 import { CLICK_BATCH_LIMIT } from "@linkfence/contracts";
-import { readConfig, setting } from "@linkfence/service-shell";
+import { ConfigError, readConfig, setting } from "@linkfence/service-shell";
 import { type Static, Type } from "typebox";
 
-/** A full batch of the longest clicks is accounted with 3.4 MB: an intake of less could never take it. */
+/** A full batch of the longest clicks is accounted with 2.3 MB: an intake of less could never take it. */
 const INTAKE_BYTES_MIN = 4 * 1024 * 1024;
 
 /** Every setting of the service, with the sentence that documents it. */
@@ -17,10 +18,33 @@ export const configSchema = Type.Object({
     default: "info",
     description: "Least important level that is logged.",
   }),
+  CLICK_INGEST_SECRET: Type.Optional(
+    setting.secret({
+      description:
+        "What redirect and write processes must know to be listened to. Secret, and required unless HOST is a loopback address.",
+    }),
+  ),
   STATS_DATABASE_URL: setting.databaseUrl({ description: "Statistics database. Secret." }),
-  BATCH_MAX: setting.integer(1, 10_000, {
-    default: 1000,
+  BATCH_MAX: setting.integer(1, 100_000, {
+    default: 10_000,
     description: "Clicks stored in one transaction at the most.",
+  }),
+  CLICK_RETENTION_DAYS: setting.integer(1, 36_500, {
+    default: 400,
+    description: "UTC days before today whose clicks are kept; what they add up to is kept for ever.",
+  }),
+  DIMENSION_VALUES_MAX: setting.integer(1, 10_000, {
+    default: 100,
+    description:
+      "Different values of a code, a dimension (such as browsers) and a UTC day at the most; further ones count as `other`.",
+  }),
+  DEAD_CLICKS_MAX: setting.integer(0, 1_000_000, {
+    default: 10_000,
+    description: "Clicks that cannot be stored and are kept as dead letters at the most; further ones are refused.",
+  }),
+  DEAD_CLICKS_MAX_BYTES: setting.integer(0, 1024 ** 3, {
+    default: 64 * 1024 * 1024,
+    description: "Bytes of the dead letters at the most.",
   }),
   INTAKE_MAX_CLICKS: setting.integer(CLICK_BATCH_LIMIT, 1_000_000, {
     default: 20_000,
@@ -48,5 +72,13 @@ export type IngestConfig = Static<typeof configSchema>;
 
 /** Reads the environment. Throws `ConfigError`, which names every variable that is wrong and no value. */
 export function readIngestConfig(env: NodeJS.ProcessEnv): IngestConfig {
-  return readConfig(configSchema, env);
+  const config = readConfig(configSchema, env);
+  if (config.CLICK_INGEST_SECRET === undefined && !isLoopback(config.HOST))
+    throw new ConfigError(["CLICK_INGEST_SECRET is required where HOST is no loopback address"]);
+  return config;
+}
+
+/** Addresses that only this machine reaches (RFC 6890, tables 4 and 17), and their name. */
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }

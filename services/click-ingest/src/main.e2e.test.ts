@@ -8,6 +8,7 @@ import {
   startService,
   type TestDatabase,
 } from "@linkfence/testkit";
+import { bearer } from "./test-support/bearer.ts";
 import { postBatch, sendUntilAnswered } from "./test-support/resending-sender.ts";
 import { sampleClicks } from "./test-support/sample-clicks.ts";
 import { scrapeLedger, scrapeSums } from "./test-support/scrape.ts";
@@ -29,6 +30,8 @@ describe("a configuration that does not fit", () => {
     ["WRITE_TIMEOUT_MS", "60000"],
     ["QUERY_TIMEOUT_MS", "soon"],
     ["DATABASE_POOL_MAX", "0"],
+    ["CLICK_INGEST_SECRET", "hush-hush"],
+    ["HOST", "0.0.0.0"],
     ["STATS_DATABASE_URL", "postgres://ingest:hush-hush#x@127.0.0.1/stats"],
     ["STATS_DATABASE_URL", "mysql://ingest:hush-hush@127.0.0.1/stats"],
   ])("ends the process with 78 and names the variable, never a secret: %s=%s", async (name, value) => {
@@ -93,6 +96,18 @@ describe("the service", () => {
     expect(sum("linkfence_ingest_rows_stored_total")).toBe(5);
     expect(sum("linkfence_ingest_batches_stored_total")).toBe(1);
     expect(sum("linkfence_ingest_database_sockets")).toBeGreaterThanOrEqual(1);
+  });
+
+  test("listens to those alone who know its secret, which it never writes", async () => {
+    const secret = "hush-hush-".repeat(4);
+    const service = await start({ CLICK_INGEST_SECRET: secret, LOG_LEVEL: "debug" });
+    expect(await postBatch(service.url, sampleClicks(1))).toBeUndefined();
+    expect((await fetch(`${service.url}/v1/links/sample/stats`)).status).toBe(401);
+    const headers = { Authorization: bearer(secret) };
+    expect((await fetch(`${service.url}/v1/links/sample/stats`, { headers })).status).toBe(200);
+    expect((await scrapeSums(service.opsUrl))("linkfence_ingest_unauthorized_total")).toBe(2);
+    await service.stop();
+    expect(service.output()).not.toContain("hush-hush");
   });
 
   test("stops in good order when nobody reads its output any more", async () => {

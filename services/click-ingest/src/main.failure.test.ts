@@ -97,7 +97,8 @@ describe("the process killed between commit and answer", () => {
       await sql`SELECT pg_advisory_xact_lock(1)`;
       const answer = postBatch(first.url, clicks);
       await until(async () => {
-        const waiting = await database.sql`SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`;
+        const waiting = await database.sql`
+          SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted`;
         return waiting.length === 1;
       });
       // The transaction will commit; the proxy keeps its answer from the process.
@@ -114,6 +115,7 @@ describe("the process killed between commit and answer", () => {
       received: 100,
       inserted: 0,
       duplicate: 100,
+      deadLettered: 0,
       refused: 0,
     });
     expect(await storedIds()).toEqual(idsOf(clicks));
@@ -184,12 +186,16 @@ describe("a database that falls silent", () => {
 describe("readers of statistics that all wait", () => {
   test("do not keep clicks from being stored", async () => {
     const service = await start({ DATABASE_POOL_MAX: "2", QUERY_TIMEOUT_MS: "3000" });
+    // From here on it knows the day.
+    await sendUntilAnswered(service.url, sampleClicks(1));
     // Storing goes round the locked table, so that the lock holds up the readers alone.
     await database.sql.unsafe(`
       CREATE TABLE elsewhere (click_id uuid);
-      DROP FUNCTION insert_clicks;
-      CREATE FUNCTION insert_clicks(uuid[], text[], bigint[], bigint[], text[], text[]) RETURNS SETOF uuid
-        LANGUAGE sql AS 'INSERT INTO elsewhere SELECT unnest($1) RETURNING click_id'`);
+      CREATE OR REPLACE FUNCTION store_clicks(
+        p_ids uuid[], p_versions bigint[], p_times bigint[], p_codes text[], p_owners text[], p_referrers text[],
+        p_browsers text[], p_systems text[], p_devices text[], p_countries text[], p_bots boolean[],
+        p_prefetches boolean[], p_values_max integer
+      ) RETURNS uuid[] LANGUAGE sql AS $$ INSERT INTO elsewhere SELECT unnest(p_ids); SELECT '{}'::uuid[] $$`);
     await database.sql.begin(async (sql) => {
       await sql`LOCK TABLE click IN ACCESS EXCLUSIVE MODE`;
       const readers = Array.from({ length: 150 }, () => fetch(`${service.url}/v1/links/sample/stats`));

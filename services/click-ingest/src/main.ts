@@ -9,17 +9,31 @@ import {
 } from "@linkfence/service-shell";
 import { createApp } from "./app.ts";
 import { readIngestConfig } from "./config.ts";
+import { createAuthentication } from "./http/authenticate.ts";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createIngestMetrics } from "./metrics.ts";
 import { createIntake } from "./queue/intake.ts";
 import { createLedger } from "./queue/ledger.ts";
 import { createWriter } from "./queue/writer.ts";
 import { createReadiness } from "./readiness.ts";
+import { createClickDays } from "./store/click-days.ts";
 import { createClickStore } from "./store/clicks.ts";
+import { createDeadClicks } from "./store/dead-clicks.ts";
 import { createStatsStore } from "./store/stats.ts";
+import { createUpkeep } from "./upkeep.ts";
 
 /** One connection stores; the other is there while a statement that got no answer is being cancelled. */
 const WRITER_CONNECTIONS = 2;
+/** One chore, one request's dead letters; and the one that is being cancelled. */
+const KEEPER_CONNECTIONS = 3;
+/** Requests whose dead letters wait at once, of up to 2 MiB each. */
+const KEEPER_PENDING_MAX = 16;
+/** Below the 15 s after which the server ends a request, and the 20 s of the role; a day's drop takes a few. */
+const KEEPER_TIMEOUT_MS = 10_000;
+/** Partitions are made eight days ahead: an hour is early enough, and often enough for what is no longer kept. */
+const DAYS_EVERY_MS = 3_600_000;
+/** An operator who has settled dead letters sees so within a scrape. */
+const DEAD_EVERY_MS = 15_000;
 /** Statistics queries under way or waiting; a queue longer than this would only be answered after its deadline. */
 const READS_PENDING_MAX = 100;
 /** Redirect processes and write processes, with a few connections each. */
@@ -31,23 +45,41 @@ const config = configOrExit(() => readIngestConfig(process.env));
 const logger = createLogger("click-ingest", config.LOG_LEVEL);
 
 await runService(logger, async (onStop) => {
-  const openPool = (purpose: string, max: number, maxPending: number) => {
+  const openPool = (purpose: string, max: number, maxPending: number, queryTimeoutMs = config.QUERY_TIMEOUT_MS) => {
     const database = createDatabase({
       url: config.STATS_DATABASE_URL,
       applicationName: `linkfence-click-ingest-${purpose}`,
       max,
       maxPending,
-      queryTimeoutMs: config.QUERY_TIMEOUT_MS,
+      queryTimeoutMs,
       onWarning: (message) => logger.warn(message, { pool: purpose }),
     });
     onStop(() => database.close());
     return database;
   };
-  // Two pools, so that reading statistics can never keep clicks from being stored.
+  // Pools of their own, so that neither reading statistics nor keeping house can keep clicks from being stored.
   const writerPool = openPool("writer", WRITER_CONNECTIONS, READS_PENDING_MAX);
   const readerPool = openPool("reader", config.DATABASE_POOL_MAX, READS_PENDING_MAX);
+  const keeperPool = openPool("keeper", KEEPER_CONNECTIONS, KEEPER_PENDING_MAX, KEEPER_TIMEOUT_MS);
 
-  const clicks = createClickStore(writerPool);
+  const days = createClickDays(keeperPool, {
+    retentionDays: config.CLICK_RETENTION_DAYS,
+    timeoutMs: config.QUERY_TIMEOUT_MS,
+  });
+  const clicks = createClickStore({ database: writerPool, days, valuesMax: config.DIMENSION_VALUES_MAX });
+  const deadClicks = createDeadClicks(keeperPool, {
+    rowsMax: config.DEAD_CLICKS_MAX,
+    bytesMax: config.DEAD_CLICKS_MAX_BYTES,
+    timeoutMs: config.QUERY_TIMEOUT_MS,
+  });
+  const upkeep = createUpkeep(
+    [
+      { name: "days", everyMs: DAYS_EVERY_MS, work: days.maintain },
+      { name: "dead-clicks", everyMs: DEAD_EVERY_MS, work: deadClicks.measure },
+    ],
+    logger,
+  );
+  const authentication = createAuthentication(config.CLICK_INGEST_SECRET);
   const ledger = createLedger();
   const bodies = createBodyReader();
   const intake = createIntake({
@@ -56,8 +88,9 @@ await runService(logger, async (onStop) => {
     deadlineMs: config.WRITE_TIMEOUT_MS,
   });
   const writer = createWriter({ intake, insert: clicks.insert, batchMax: config.BATCH_MAX, logger });
-  const pools = { writer: writerPool, reader: readerPool };
-  const metrics = createIngestMetrics({ ledger, intake, writer, bodies, pools });
+  const pools = { writer: writerPool, reader: readerPool, keeper: keeperPool };
+  const observed = { ledger, intake, writer, bodies, authentication, days, deadClicks, upkeep, pools };
+  const metrics = createIngestMetrics(observed);
 
   const ops = await listen(createOpsHandler(metrics, createReadiness(intake, clicks)), {
     host: config.HOST,
@@ -66,10 +99,13 @@ await runService(logger, async (onStop) => {
   });
   onStop(() => ops.close(1000));
 
+  upkeep.start();
+  onStop(() => upkeep.stop());
   writer.start();
   onStop(() => writer.stop());
 
-  const app = createApp({ intake, ledger, stats: createStatsStore(readerPool), logger, bodies });
+  const stats = createStatsStore(readerPool);
+  const app = createApp({ intake, deadClicks, ledger, stats, logger, bodies, authentication });
   const server = await listen(app, {
     host: config.HOST,
     port: config.PORT,

@@ -1,15 +1,23 @@
 import type { Database } from "@linkfence/db";
 import { createMetrics, type Metrics } from "@linkfence/service-shell";
+import type { createAuthentication } from "./http/authenticate.ts";
 import type { createBodyReader } from "./http/batch-body.ts";
 import type { Intake } from "./queue/intake.ts";
 import type { Ledger } from "./queue/ledger.ts";
 import type { Writer } from "./queue/writer.ts";
+import type { ClickDays } from "./store/click-days.ts";
+import type { DeadClicks } from "./store/dead-clicks.ts";
+import type { Upkeep } from "./upkeep.ts";
 
 export type Observed = {
   ledger: Ledger;
   intake: Intake;
   writer: Writer;
   bodies: ReturnType<typeof createBodyReader>;
+  authentication: ReturnType<typeof createAuthentication>;
+  days: ClickDays;
+  deadClicks: DeadClicks;
+  upkeep: Upkeep;
   /** By the name that stands in the `pool` label. */
   pools: Record<string, Database>;
 };
@@ -19,6 +27,7 @@ export function createIngestMetrics(observed: Observed): Metrics {
   const metrics = createMetrics();
   observeClicks(metrics, observed);
   observeWork(metrics, observed);
+  observeKeeping(metrics, observed);
   observePools(metrics, observed.pools);
   return metrics;
 }
@@ -28,6 +37,7 @@ function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed
   counter(name("received_total"), "Clicks in the batches that came in.", () => ledger.read().received);
   counter(name("inserted_total"), "Clicks answered as newly stored.", () => ledger.read().inserted);
   counter(name("duplicate_total"), "Clicks answered as stored before.", () => ledger.read().duplicate);
+  counter(name("dead_lettered_total"), "Clicks kept as dead letters.", () => ledger.read().deadLettered, "reason");
   counter(name("refused_total"), "Clicks answered as refused.", () => ledger.read().refused, "reason");
   counter(name("given_back_total"), "Clicks whose sender keeps them.", () => ledger.read().givenBack, "reason");
   gauge(name("in_flight"), "Clicks whose batch is not answered yet.", () => ledger.read().inFlight);
@@ -35,13 +45,24 @@ function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed
   gauge("linkfence_ingest_intake_bytes", "Their memory, as an upper estimate.", () => intake.stats().bytes);
 }
 
-function observeWork({ counter, gauge }: Metrics, { writer, bodies }: Observed): void {
+function observeWork({ counter, gauge }: Metrics, { writer, bodies, authentication }: Observed): void {
   counter("linkfence_ingest_batches_stored_total", "Committed transactions.", () => writer.stats().batches);
   counter("linkfence_ingest_rows_stored_total", "Rows they added.", () => writer.stats().rows);
   counter("linkfence_ingest_batches_failed_total", "Failed transactions.", () => writer.stats().failed, "sqlstate");
   counter("linkfence_ingest_retries_total", "Transactions tried again.", () => writer.stats().retries);
   counter("linkfence_ingest_bodies_turned_away_total", "Batches refused unread.", () => bodies.stats().turnedAway);
   gauge("linkfence_ingest_bodies_reading", "Batches being read.", () => bodies.stats().reading);
+  counter("linkfence_ingest_unauthorized_total", "Calls without the secret.", () => authentication.stats().refused);
+}
+
+function observeKeeping({ counter, gauge }: Metrics, { days, deadClicks, upkeep }: Observed): void {
+  const name = (what: string) => `linkfence_ingest_${what}`;
+  gauge(name("dead_clicks"), "Dead letters that wait for an operator: alert on any.", () => deadClicks.stats().rows);
+  gauge(name("dead_clicks_max"), "Dead letters at the most.", () => deadClicks.stats().rowsMax);
+  gauge(name("dead_clicks_bytes"), "Bytes of their payloads.", () => deadClicks.stats().bytes);
+  gauge(name("dead_clicks_bytes_max"), "Bytes of payloads at the most.", () => deadClicks.stats().bytesMax);
+  counter(name("click_days_dropped_total"), "Days of clicks that were dropped.", () => days.stats().dropped);
+  counter(name("chores_failed_total"), "Chores that failed.", () => upkeep.stats().failures, "chore");
 }
 
 function observePools({ counter, gauge }: Metrics, pools: Record<string, Database>): void {

@@ -39,6 +39,9 @@ export const configSchema = Type.Object({
   }),
   DATABASE_POOL_MAX: setting.integer(1, 50, { default: 2, description: "connections for looking up links" }),
   CLICK_INGEST_URL: setting.httpUrl({ default: "http://127.0.0.1:7002", description: "where clicks are sent" }),
+  CLICK_INGEST_SECRET: Type.Optional(
+    setting.secret({ description: "what click-ingest wants to know of its callers; its own setting of that name" }),
+  ),
   CLICK_QUEUE_CAPACITY: setting.integer(1, 10_000_000, {
     default: 65_536,
     description: "clicks that wait in memory; when it is full, new ones are dropped and counted",

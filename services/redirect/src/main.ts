@@ -137,7 +137,7 @@ function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
   const clicks = createClickPath({
     ...of,
     capacity: config.CLICK_QUEUE_CAPACITY,
-    send: createIngestClient(config.CLICK_INGEST_URL, `redirect-${randomUUID()}`),
+    send: createIngestClient(config.CLICK_INGEST_URL, `redirect-${randomUUID()}`, config.CLICK_INGEST_SECRET),
     newClickId: createClickIds(),
     now: () => performance.now(),
     random,

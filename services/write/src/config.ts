@@ -50,6 +50,9 @@ export const configSchema = Type.Object({
     default: "http://127.0.0.1:7002",
     description: "where click-ingest is asked for statistics",
   }),
+  CLICK_INGEST_SECRET: Type.Optional(
+    setting.secret({ description: "what click-ingest wants to know of its callers; its own setting of that name" }),
+  ),
   TARGET_PRIVATE_HOSTS: setting.choice(["allow", "deny"], {
     default: "allow",
     description: "deny refuses loopback, private and link-local targets in every spelling",

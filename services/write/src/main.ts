@@ -139,6 +139,7 @@ await runService(logger, async (onStop) => {
   const shortUrlBase = new URL("/", config.PUBLIC_BASE_URL).href;
   const statistics = createStatistics({
     baseUrl: config.CLICK_INGEST_URL,
+    secret: config.CLICK_INGEST_SECRET,
     timeoutMs: STATISTICS_TIMEOUT_MS,
     onChange: (error) =>
       error === undefined

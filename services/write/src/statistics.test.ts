@@ -40,6 +40,17 @@ describe("statistics", () => {
     expect(statistics.stats()).toEqual({ underWay: 0, failures: 0 });
   });
 
+  test("are asked for with the secret where there is one", async () => {
+    const shown: (string | undefined)[] = [];
+    const baseUrl = await startIngest((request, response) => {
+      shown.push(request.headers.authorization);
+      response.end('{"code":"promo","total":7}');
+    });
+    await createStatistics({ baseUrl, timeoutMs: 5000 }).read("promo");
+    await createStatistics({ baseUrl, secret: "a-secret", timeoutMs: 5000 }).read("promo");
+    expect(shown).toEqual([undefined, "Bearer a-secret"]);
+  });
+
   test.each<[string, RequestListener]>([
     ["answers 500", json("{}", 500)],
     ["answers 404", json("{}", 404)],

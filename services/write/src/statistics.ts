@@ -10,6 +10,8 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 export type StatisticsOptions = {
   /** URL of click-ingest. */
   baseUrl: string;
+  /** What click-ingest wants to know of its callers, if anything. */
+  secret?: string | undefined;
   /** Deadline of a whole exchange in ms. */
   timeoutMs: number;
   /** Told the cause when deliveries begin to fail, and undefined when they succeed again. */
@@ -19,8 +21,10 @@ export type StatisticsOptions = {
 export type Statistics = ReturnType<typeof createStatistics>;
 
 /** Creates the reader of statistics. It rejects with `statistics-unavailable` and nothing else. */
-export function createStatistics({ baseUrl, timeoutMs, onChange = () => {} }: StatisticsOptions) {
+export function createStatistics({ baseUrl, secret, timeoutMs, onChange = () => {} }: StatisticsOptions) {
   const base = baseUrl.replace(/\/+$/, "");
+  const headers: Record<string, string> = { Accept: "application/json" };
+  if (secret !== undefined) headers.Authorization = `Bearer ${secret}`;
   const validate = createValidator(LinkStats);
   const counts = { underWay: 0, failures: 0 };
   let failing = false;
@@ -36,7 +40,9 @@ export function createStatistics({ baseUrl, timeoutMs, onChange = () => {} }: St
     if (counts.underWay >= MAX_CONCURRENT) throw unavailable();
     counts.underWay += 1;
     try {
-      const stats = validate(await getJson(new URL(`${base}/v1/links/${code}/stats`), AbortSignal.timeout(timeoutMs)));
+      const stats = validate(
+        await getJson(new URL(`${base}/v1/links/${code}/stats`), headers, AbortSignal.timeout(timeoutMs)),
+      );
       note(undefined);
       return stats;
     } catch (error) {
@@ -51,8 +57,7 @@ export function createStatistics({ baseUrl, timeoutMs, onChange = () => {} }: St
   return { read, stats: () => ({ ...counts }) };
 }
 
-async function getJson(url: URL, signal: AbortSignal): Promise<unknown> {
-  const headers = { Accept: "application/json" };
+async function getJson(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<unknown> {
   const { status, text } = await exchange(url, { headers, signal, maxBytes: MAX_ANSWER_BYTES });
   if (status !== 200) throw new Error(`click-ingest answered ${status}`);
   return JSON.parse(text);

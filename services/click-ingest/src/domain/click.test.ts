@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { sampleClick } from "../test-support/sample-clicks.ts";
+import { SAMPLE_AT, sampleClick } from "../test-support/sample-clicks.ts";
 import { cleanClick, cleanText, clickBytes, findFault, idTimeMs, reasonOfField } from "./click.ts";
 
 /** Every UTF-16 unit, lone surrogates and NUL among them. */
@@ -51,35 +51,49 @@ describe("a click of the right shape", () => {
       fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), (at) => {
         const click = sampleClick({ at });
         expect(idTimeMs(click.id)).toBe(at);
-        expect(findFault(click)).toBeUndefined();
+        expect(findFault(click, at)).toBeUndefined();
       }),
     );
   });
 
   test("is refused when the two differ by a millisecond", () => {
     const click = sampleClick();
-    expect(findFault({ ...click, at: click.at + 1 })).toBe("id-time");
-    expect(findFault({ ...click, at: click.at - 1 })).toBe("id-time");
+    expect(findFault({ ...click, at: click.at + 1 }, click.at)).toBe("id-time");
+    expect(findFault({ ...click, at: click.at - 1 }, click.at)).toBe("id-time");
+  });
+
+  test("is refused when its day is after the next one, whatever the hour", () => {
+    const day = 86_400_000;
+    const hour = fc.integer({ min: 0, max: day - 1 });
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 40_000 }), hour, hour, (today, at, now) => {
+        const faultOn = (days: number) => findFault(sampleClick({ at: (today + days) * day + at }), today * day + now);
+        expect([-1, 0, 1, 2, 3].map(faultOn)).toEqual([undefined, undefined, undefined, "id-time", "id-time"]);
+      }),
+    );
   });
 
   test("is refused when its version is no number that can be stored exactly", () => {
-    expect(findFault(sampleClick({ version: 2 ** 53 }))).toBe("version");
-    expect(findFault(sampleClick({ version: 1e300 }))).toBe("version");
-    expect(findFault(sampleClick({ version: 2 ** 53 - 1 }))).toBeUndefined();
+    expect(findFault(sampleClick({ version: 2 ** 53 }), SAMPLE_AT)).toBe("version");
+    expect(findFault(sampleClick({ version: 1e300 }), SAMPLE_AT)).toBe("version");
+    expect(findFault(sampleClick({ version: 2 ** 53 - 1 }), SAMPLE_AT)).toBeUndefined();
   });
 
   test("takes more memory the longer its texts are, and some without any", () => {
     const bare = clickBytes(sampleClick({ referrerHost: null, userAgent: null }));
     expect(bare).toBeGreaterThan(0);
-    expect(clickBytes(sampleClick({ referrerHost: "ab", userAgent: "abc" }))).toBe(bare + 10);
+    expect(clickBytes(sampleClick({ referrerHost: "ab", userAgent: "abc", owner: "abcd" }))).toBe(bare + 18);
   });
 });
 
-describe("the reason of a refusal", () => {
+describe("the reason of a dead letter", () => {
   test.each([
     ["id", "pattern", "id"],
     ["referrerHost", "maxLength", "referrer-host"],
     ["userAgent", "type", "user-agent"],
+    ["prefetch", "type", "prefetch"],
+    ["country", "pattern", "country"],
+    ["owner", "minLength", "owner"],
     ["id", "required", "shape"],
     ["extra", "additionalProperties", "shape"],
     ["body", "type", "shape"],

@@ -1,7 +1,7 @@
 import type { Click } from "@linkfence/contracts";
 
-/** Why a click is refused: the field that breaks its rule, or one of three that are about no single field. */
-export const REFUSAL_REASONS = [
+/** Why a click becomes a dead letter: the field that breaks its rule, or one of three that are about no single field. */
+export const DEATH_REASONS = [
   "shape",
   "id",
   "code",
@@ -9,22 +9,32 @@ export const REFUSAL_REASONS = [
   "at",
   "referrer-host",
   "user-agent",
+  "prefetch",
+  "country",
+  "owner",
   "id-time",
   "unstorable",
 ] as const;
+export type DeathReason = (typeof DEATH_REASONS)[number];
+
+/** Why a click is neither stored nor kept: its day is no longer, or there is no room for another dead letter. */
+export const REFUSAL_REASONS = ["late", "dead-letters-full"] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-const REASON_OF_FIELD = new Map<string, RefusalReason>([
+const REASON_OF_FIELD = new Map<string, DeathReason>([
   ["id", "id"],
   ["code", "code"],
   ["version", "version"],
   ["at", "at"],
   ["referrerHost", "referrer-host"],
   ["userAgent", "user-agent"],
+  ["prefetch", "prefetch"],
+  ["country", "country"],
+  ["owner", "owner"],
 ]);
 
 /** Names the reason for a field that broke the contract's schema; a field that does not belong or is missing is `shape`. */
-export function reasonOfField(field: string, rule: string): RefusalReason {
+export function reasonOfField(field: string, rule: string): DeathReason {
   if (rule === "required" || rule === "additionalProperties") return "shape";
   return REASON_OF_FIELD.get(field) ?? "shape";
 }
@@ -34,14 +44,23 @@ export function idTimeMs(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
+const DAY_MS = 86_400_000;
+
+/** The UTC day of a time in ms, as the number of days since 1970. */
+export function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS);
+}
+
 /**
  * What a schema cannot say about a click that has the right shape. The id's time must be the click's: partitions follow
- * the id, and a click dated otherwise would sit in the wrong one.
- * @returns the reason to refuse it, or undefined for a click that can be stored
+ * the id, and a click dated otherwise would sit in the wrong one. Nor can it be from further ahead than the next UTC day:
+ * that is more than any clock may be wrong by.
+ * @param now ms since 1970
+ * @returns the reason why it cannot be stored, or undefined for a click that can
  */
-export function findFault(click: Click): RefusalReason | undefined {
+export function findFault(click: Click, now: number): DeathReason | undefined {
   if (!Number.isSafeInteger(click.version)) return "version";
-  return idTimeMs(click.id) === click.at ? undefined : "id-time";
+  return idTimeMs(click.id) === click.at && dayOf(click.at) <= dayOf(now) + 1 ? undefined : "id-time";
 }
 
 const REPLACEMENT = "\ufffd";
@@ -64,10 +83,11 @@ export function cleanClick(click: Click): Click {
   };
 }
 
-/** Object, id, code and two numbers of a click, generously. */
-const FIXED_BYTES = 256;
+/** Object, id, code and two numbers of a click, generously; twice, as it is also kept as it came. */
+const FIXED_BYTES = 512;
 
 /** Memory a waiting click takes at the most: the engine stores up to two bytes a UTF-16 unit. */
 export function clickBytes(click: Click): number {
-  return FIXED_BYTES + 2 * ((click.referrerHost?.length ?? 0) + (click.userAgent?.length ?? 0));
+  const { referrerHost, userAgent, owner } = click;
+  return FIXED_BYTES + 2 * ((referrerHost?.length ?? 0) + (userAgent?.length ?? 0) + (owner?.length ?? 0));
 }

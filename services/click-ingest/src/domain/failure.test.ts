@@ -4,6 +4,8 @@ import { judgeFailure } from "./failure.ts";
 
 const TRANSIENT = {
   "connection failure": "08006",
+  "connection refused by the server": "08004",
+  "connection that does not exist": "08003",
   "protocol violation, as more parameters than the protocol can count": "08P01",
   "too many parameters for the driver": "MAX_PARAMETERS_EXCEEDED",
   "serialization failure": "40001",
@@ -12,10 +14,14 @@ const TRANSIENT = {
   "disk full": "53100",
   "out of memory": "53200",
   "too many connections": "53300",
+  "a limit of the configuration": "53400",
   "query cancelled": "57014",
   "terminated by an administrator": "57P01",
   "crash of another backend": "57P02",
   "server is starting": "57P03",
+  "database dropped": "57P04",
+  "idle session ended": "57P05",
+  "a day without a partition": "CK001",
   "read-only standby": "25006",
   "transaction timeout": "25P04",
   "table missing, as before a migration": "42P01",

@@ -10,7 +10,7 @@ const open = (changes: Partial<Parameters<typeof createIntake>[0]> = {}) =>
   createIntake({ maxClicks: 100, maxBytes: 1_000_000, deadlineMs: 60_000, ...changes });
 const countTaken = (parts: readonly Part[]) => parts.reduce((sum, { clicks }) => sum + clicks.length, 0);
 const store = (parts: readonly Part[]) => {
-  for (const { submission, clicks } of parts) submission.record(clicks.length, 0, 0);
+  for (const { submission, clicks } of parts) submission.record({ inserted: clicks.length });
 };
 
 describe("the intake", () => {
@@ -20,7 +20,7 @@ describe("the intake", () => {
     expect(await intake.offer(sampleClicks(2), NOBODY_LEAVES)).toEqual({ kind: "given-back", reason: "full" });
     const exact = intake.offer(sampleClicks(1), NOBODY_LEAVES);
     store(intake.take(1000));
-    expect(await first).toEqual({ kind: "stored", inserted: 99, duplicate: 0, unstorable: 0 });
+    expect(await first).toEqual({ kind: "stored", inserted: 99, duplicate: 0, late: 0, unstorable: [] });
     expect(await exact).toMatchObject({ inserted: 1 });
     expect(intake.stats()).toEqual({ clicks: 0, bytes: 0 });
   });
@@ -103,7 +103,7 @@ describe("the intake", () => {
         }
         expect(seen).toEqual(lists.flat().map(({ id }) => id));
         expect(await Promise.all(outcomes)).toEqual(
-          counts.map((inserted) => ({ kind: "stored", inserted, duplicate: 0, unstorable: 0 })),
+          counts.map((inserted) => ({ kind: "stored", inserted, duplicate: 0, late: 0, unstorable: [] })),
         );
       }),
     );

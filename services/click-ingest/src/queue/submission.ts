@@ -1,10 +1,12 @@
 import type { Click } from "@linkfence/contracts";
 import type { GivenBackReason } from "./ledger.ts";
 
+/** A click that the database refuses, and its words. */
+export type Unstorable = { click: Click; sqlstate: string; detail: string };
+/** How many clicks were new, stored before, and of a day that is no longer; and those that cannot be stored. */
+export type Fates = { inserted: number; duplicate: number; late: number; unstorable: readonly Unstorable[] };
 /** How a submission ended: `stored` after the commit of all of it, with its own counts, or given back. */
-export type Outcome =
-  | { kind: "stored"; inserted: number; duplicate: number; unstorable: number }
-  | { kind: "given-back"; reason: GivenBackReason };
+export type Outcome = ({ kind: "stored" } & Fates) | { kind: "given-back"; reason: GivenBackReason };
 
 export type Submission = ReturnType<typeof createSubmission>;
 /** Clicks of one submission that go into one transaction. */
@@ -15,7 +17,8 @@ export type Part = { submission: Submission; clicks: readonly Click[] };
  * @param onEnd called at that moment, with the outcome
  */
 export function createSubmission(list: readonly Click[], onEnd: (outcome: Outcome) => void) {
-  const counts = { inserted: 0, duplicate: 0, unstorable: 0 };
+  const counts = { inserted: 0, duplicate: 0, late: 0 };
+  const unstorable: Unstorable[] = [];
   let clicks = list;
   let taken = 0;
   let open = true;
@@ -38,11 +41,13 @@ export function createSubmission(list: readonly Click[], onEnd: (outcome: Outcom
       return part;
     },
     /** Accounts for clicks that were taken. After the end it changes nothing. */
-    record(inserted: number, duplicate: number, unstorable: number): void {
-      counts.inserted += inserted;
-      counts.duplicate += duplicate;
-      counts.unstorable += unstorable;
-      if (counts.inserted + counts.duplicate + counts.unstorable === list.length) end({ kind: "stored", ...counts });
+    record(fates: Partial<Fates>): void {
+      counts.inserted += fates.inserted ?? 0;
+      counts.duplicate += fates.duplicate ?? 0;
+      counts.late += fates.late ?? 0;
+      unstorable.push(...(fates.unstorable ?? []));
+      const settled = counts.inserted + counts.duplicate + counts.late + unstorable.length;
+      if (settled === list.length) end({ kind: "stored", ...counts, unstorable });
     },
     giveBack: (reason: GivenBackReason) => end({ kind: "given-back", reason }),
   };

@@ -3,7 +3,7 @@ import type { Click } from "@linkfence/contracts";
 import { createDatabase, errorCode } from "@linkfence/db";
 import { createTestDatabase, startFaultProxy, type TestDatabase, until } from "@linkfence/testkit";
 import { judgeFailure } from "../domain/failure.ts";
-import { createClickStore } from "../store/clicks.ts";
+import { openClickStore } from "../test-support/open-store.ts";
 import { createQuietLogger } from "../test-support/quiet-logger.ts";
 import { sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
 import { createIntake } from "./intake.ts";
@@ -24,7 +24,7 @@ function openWriter(url = database.url) {
   const pool = createDatabase({ url, applicationName: "test", max: 2, queryTimeoutMs: 2000 });
   const intake = createIntake({ maxClicks: 20_000, maxBytes: 100_000_000, deadlineMs: 50_000 });
   const logger = createQuietLogger();
-  const writer = createWriter({ intake, insert: createClickStore(pool).insert, batchMax: 1000, logger });
+  const writer = createWriter({ intake, insert: openClickStore(pool).insert, batchMax: 1000, logger });
   const offer = (clicks: readonly Click[]) => intake.offer(clicks, new AbortController().signal);
   const stop = async () => {
     await writer.stop();
@@ -41,15 +41,17 @@ async function countRows(): Promise<{ rows: number; ids: number }> {
 
 describe("one click of a hundred that the database refuses", () => {
   test.each([
-    ["NUL in the user agent", { userAgent: "a\0b" }, "22021"],
+    ["NUL in the owner", { owner: "a\0b" }, "22021"],
     ["an invalid UUID", { id: "not-a-uuid" }, "22P02"],
     ["the year 300000", { at: 9_404_726_400_000_000 }, "22008"],
-  ])("for %s is refused alone; 99 are stored", async (_case, changes, sqlstate) => {
+  ])("for %s is set aside alone; 99 are stored", async (_case, changes, sqlstate) => {
     const { writer, offer, stop, logger } = openWriter();
     writer.start();
-    const clicks = sampleClicks(99).toSpliced(57, 0, { ...sampleClick(), ...changes });
-    expect(await offer(clicks)).toEqual({ kind: "stored", inserted: 99, duplicate: 0, unstorable: 1 });
-    expect(await offer(clicks)).toEqual({ kind: "stored", inserted: 0, duplicate: 99, unstorable: 1 });
+    const bad = { ...sampleClick(), ...changes };
+    const clicks = sampleClicks(99).toSpliced(57, 0, bad);
+    const unstorable = [{ click: bad, sqlstate, detail: expect.any(String) }];
+    expect(await offer(clicks)).toEqual({ kind: "stored", inserted: 99, duplicate: 0, late: 0, unstorable });
+    expect(await offer(clicks)).toEqual({ kind: "stored", inserted: 0, duplicate: 99, late: 0, unstorable });
     expect(await countRows()).toEqual({ rows: 99, ids: 99 });
     expect(logger.entries.map(({ fields }) => fields.sqlstate)).toEqual([sqlstate, sqlstate]);
     await stop();
@@ -67,7 +69,7 @@ describe("20,000 clicks queued while the database is away", () => {
     await until(() => writer.stats().retries >= 2);
     proxy.set("pass");
     for (const outcome of await Promise.all(outcomes)) {
-      expect(outcome).toEqual({ kind: "stored", inserted: 1000, duplicate: 0, unstorable: 0 });
+      expect(outcome).toEqual({ kind: "stored", inserted: 1000, duplicate: 0, late: 0, unstorable: [] });
     }
     expect(await countRows()).toEqual({ rows: 20_000, ids: 20_000 });
     expect(writer.stats().batches).toBe(20);
@@ -100,9 +102,9 @@ describe("requests that wait together", () => {
     ];
     writer.start();
     expect(await Promise.all(outcomes)).toEqual([
-      { kind: "stored", inserted: 11, duplicate: 0, unstorable: 0 },
-      { kind: "stored", inserted: 5, duplicate: 1, unstorable: 0 },
-      { kind: "stored", inserted: 1, duplicate: 2, unstorable: 0 },
+      { kind: "stored", inserted: 11, duplicate: 0, late: 0, unstorable: [] },
+      { kind: "stored", inserted: 5, duplicate: 1, late: 0, unstorable: [] },
+      { kind: "stored", inserted: 1, duplicate: 2, late: 0, unstorable: [] },
     ]);
     expect(writer.stats().batches).toBe(1);
     expect(await countRows()).toEqual({ rows: 17, ids: 17 });

@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { createQuietLogger } from "../test-support/quiet-logger.ts";
 import { sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
 import { createIntake } from "./intake.ts";
-import { createWriter, type WriterOptions } from "./writer.ts";
+import type { Fates } from "./submission.ts";
+import { createWriter, type Stored, type WriterOptions } from "./writer.ts";
 
 const NOBODY_LEAVES = new AbortController().signal;
 const failure = (code: string) => Object.assign(new Error("made up"), { code });
@@ -18,15 +19,16 @@ function createFakeTable() {
     rows,
     failures,
     batches,
-    async insert(clicks: readonly Click[]): Promise<Set<string>> {
+    async insert(clicks: readonly Click[]): Promise<Stored> {
       batches.push(clicks.length);
       await null;
       const code = failures.shift();
       if (code !== undefined) throw failure(code);
       if (clicks.some((click) => click.code === "poison")) throw failure("22021");
-      const fresh = clicks.filter(({ id }) => !rows.has(id));
+      const late = new Set(clicks.filter((click) => click.code === "late").map(({ id }) => id));
+      const fresh = clicks.filter(({ id }) => !rows.has(id) && !late.has(id));
       for (const click of fresh) rows.set(click.id, click);
-      return new Set(fresh.map(({ id }) => id));
+      return { fresh: new Set(fresh.map(({ id }) => id)), late };
     },
   };
 }
@@ -54,9 +56,9 @@ describe("the writer", () => {
     const outcomes = [sampleClicks(3), [known, twice], [twice, twice]].map((clicks) => offer(clicks));
     writer.start();
     expect(await Promise.all(outcomes)).toEqual([
-      { kind: "stored", inserted: 3, duplicate: 0, unstorable: 0 },
-      { kind: "stored", inserted: 1, duplicate: 1, unstorable: 0 },
-      { kind: "stored", inserted: 0, duplicate: 2, unstorable: 0 },
+      { kind: "stored", inserted: 3, duplicate: 0, late: 0, unstorable: [] },
+      { kind: "stored", inserted: 1, duplicate: 1, late: 0, unstorable: [] },
+      { kind: "stored", inserted: 0, duplicate: 2, late: 0, unstorable: [] },
     ]);
     expect(table.batches).toEqual([7]);
     await writer.stop();
@@ -115,15 +117,21 @@ describe("the writer", () => {
     await writer.stop();
   });
 
-  test("finds the one click that cannot be stored, refuses it by name, and stores its neighbours", async () => {
+  test("finds the one click that cannot be stored, sets it aside by name, and stores its neighbours", async () => {
     const { table, logger, writer, offer } = openWriter();
     const bad = sampleClick({ code: "poison" });
     const clicks = sampleClicks(99).toSpliced(41, 0, bad);
     const outcomes = [offer(clicks), offer(sampleClicks(50))];
     writer.start();
     expect(await Promise.all(outcomes)).toEqual([
-      { kind: "stored", inserted: 99, duplicate: 0, unstorable: 1 },
-      { kind: "stored", inserted: 50, duplicate: 0, unstorable: 0 },
+      {
+        kind: "stored",
+        inserted: 99,
+        duplicate: 0,
+        late: 0,
+        unstorable: [{ click: bad, sqlstate: "22021", detail: "made up" }],
+      },
+      { kind: "stored", inserted: 50, duplicate: 0, late: 0, unstorable: [] },
     ]);
     expect(table.rows.size).toBe(149);
     expect(logger.entries).toEqual([
@@ -131,6 +139,21 @@ describe("the writer", () => {
     ]);
     // Halving 150 down to one: eight failures, and as many good halves.
     expect(table.batches.length).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(150)) + 1);
+    await writer.stop();
+  });
+
+  test("tells clicks of days that are no longer from those stored before, in each request's own counts", async () => {
+    const { table, writer, offer } = openWriter();
+    const known = sampleClick();
+    table.rows.set(known.id, known);
+    const late = sampleClick({ code: "late" });
+    const outcomes = [offer([late, known, sampleClick()]), offer([sampleClick(), late, late])];
+    writer.start();
+    expect(await Promise.all(outcomes)).toEqual([
+      { kind: "stored", inserted: 1, duplicate: 1, late: 1, unstorable: [] },
+      { kind: "stored", inserted: 1, duplicate: 0, late: 2, unstorable: [] },
+    ]);
+    expect(writer.stats().rows).toBe(2);
     await writer.stop();
   });
 
@@ -143,12 +166,13 @@ describe("the writer", () => {
     await writer.stop();
   });
 
-  test("without telling failures apart, as a control, refuses every click when the table is missing", async () => {
+  test("without telling failures apart, as a control, blames every click when the table is missing", async () => {
     const { table, writer, offer } = openWriter({ judge: () => "poison" });
     table.failures.push(...Array.from({ length: 15 }, () => "42P01"));
     const outcome = offer(sampleClicks(8));
     writer.start();
-    expect(await outcome).toEqual({ kind: "stored", inserted: 0, duplicate: 0, unstorable: 8 });
+    expect(await outcome).toMatchObject({ kind: "stored", inserted: 0, duplicate: 0 });
+    expect((await outcome) as Fates).toHaveProperty("unstorable.length", 8);
     await writer.stop();
   });
 
@@ -211,7 +235,7 @@ describe("the writer", () => {
         let inserted = 0;
         for (const [index, outcome] of (await Promise.all(outcomes)).entries()) {
           if (outcome.kind !== "stored") throw new Error(`request ${index} was given back`);
-          expect(outcome.inserted + outcome.duplicate + outcome.unstorable).toBe(sent[index]?.length);
+          expect(outcome.inserted + outcome.duplicate + outcome.unstorable.length).toBe(sent[index]?.length);
           inserted += outcome.inserted;
         }
         expect(inserted).toBe(table.rows.size);

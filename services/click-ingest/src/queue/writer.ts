@@ -12,10 +12,13 @@ import { createFailureCounts } from "./failure-counts.ts";
 import type { Intake } from "./intake.ts";
 import type { Part } from "./submission.ts";
 
+/** Ids that were new, and ids of days that are no longer; the others had been stored before. */
+export type Stored = { fresh: Set<string>; late: Set<string> };
+
 export type WriterOptions = {
   intake: Intake;
-  /** Stores clicks in one transaction and returns the ids that were new. */
-  insert: (clicks: readonly Click[]) => Promise<Set<string>>;
+  /** Stores clicks in one transaction. */
+  insert: (clicks: readonly Click[]) => Promise<Stored>;
   /** Clicks in one transaction at the most. */
   batchMax: number;
   logger: Logger;
@@ -63,29 +66,32 @@ export function createWriter(options: WriterOptions) {
     }
   }
 
-  function record(parts: readonly Part[], inserted: Set<string>): void {
+  function record(parts: readonly Part[], { fresh, late: lateIds }: Stored): void {
     counts.batches += 1;
-    counts.rows += inserted.size;
+    counts.rows += fresh.size;
     for (const { submission, clicks } of parts) {
       // An id leaves the set when it is counted: the second click with that id is the duplicate.
-      const fresh = clicks.filter(({ id }) => inserted.delete(id)).length;
-      submission.record(fresh, clicks.length - fresh, 0);
+      const inserted = clicks.filter(({ id }) => fresh.delete(id)).length;
+      const late = lateIds.size === 0 ? 0 : clicks.filter(({ id }) => lateIds.has(id)).length;
+      submission.record({ inserted, duplicate: clicks.length - inserted - late, late });
     }
   }
 
   /** Halves the batch until the bad click stands alone. For n clicks that takes at most 2n - 1 attempts. */
   async function isolate(parts: readonly Part[], error: unknown): Promise<void> {
     const [first] = parts;
-    if (first && parts.length === 1 && first.clicks.length === 1) return refuse(first, error);
+    if (first && parts.length === 1 && first.clicks.length === 1) return setAside(first, error);
     const [left, right] = halve(parts);
     await store(left);
     await store(right);
   }
 
-  function refuse({ submission, clicks }: Part, error: unknown): void {
-    submission.record(0, 0, clicks.length);
+  function setAside({ submission, clicks }: Part, error: unknown): void {
+    const sqlstate = errorCode(error);
+    const detail = error instanceof Error ? error.message : "";
+    submission.record({ unstorable: clicks.map((click) => ({ click, sqlstate, detail })) });
     for (const { id, code } of clicks) {
-      logger.warn("the database refused a click", { clickId: id, code, sqlstate: errorCode(error), error });
+      logger.warn("the database refused a click", { clickId: id, code, sqlstate, error });
     }
   }
 

@@ -3,9 +3,10 @@ import type { Click } from "@linkfence/contracts";
 import { createDatabase, type Database, DeadlineExceeded } from "@linkfence/db";
 import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
 import fc from "fast-check";
+import { classify } from "../domain/classify.ts";
 import { cleanText } from "../domain/click.ts";
-import { newClickId, sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
-import { createClickStore } from "./clicks.ts";
+import { openClickStore } from "../test-support/open-store.ts";
+import { newClickId, SAMPLE_AT, sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
 import { createStatsStore } from "./stats.ts";
 
 let database: TestDatabase;
@@ -24,23 +25,28 @@ afterAll(async () => {
   await database.drop();
 });
 
-const insert = (clicks: readonly Click[]) => createClickStore(pool).insert(clicks);
+const insert = async (clicks: readonly Click[]) => (await openClickStore(pool).insert(clicks)).fresh;
 const countRows = async () => (await database.sql`SELECT count(*)::int AS n FROM click`)[0]?.n;
 
 describe("storing clicks", () => {
   test("keeps every field, the time to the millisecond", async () => {
-    const full = sampleClick({ code: "NULL", version: Number.MAX_SAFE_INTEGER, referrerHost: "ü.example" });
-    const bare = sampleClick({ at: 0, referrerHost: null, userAgent: null });
+    const about = { version: Number.MAX_SAFE_INTEGER, referrerHost: "ü.example", owner: "NULL", country: "DE" };
+    const full = sampleClick({ code: "NULL", ...about, prefetch: true });
+    const bare = sampleClick({ at: SAMPLE_AT - 86_400_000, referrerHost: null, userAgent: null });
     expect(await insert([full, bare])).toEqual(new Set([full.id, bare.id]));
     const rows = await database.sql`
-      SELECT click_id, code, link_version::text, clicked_at, referrer_host, user_agent FROM click ORDER BY clicked_at`;
-    const expected = [bare, full].map(({ id, code, version, at, referrerHost, userAgent }) => ({
-      click_id: id,
-      code,
-      link_version: String(version),
-      clicked_at: new Date(at),
-      referrer_host: referrerHost,
-      user_agent: userAgent,
+      SELECT click_id, code, link_version::text, clicked_at, referrer_host, owner, country, prefetch, bot, browser, os,
+             device FROM click ORDER BY clicked_at`;
+    const expected = [bare, full].map((click) => ({
+      click_id: click.id,
+      code: click.code,
+      link_version: String(click.version),
+      clicked_at: new Date(click.at),
+      referrer_host: click.referrerHost ?? "",
+      owner: click.owner ?? null,
+      country: click.country ?? "",
+      prefetch: click.prefetch ?? false,
+      ...classify(click),
     }));
     expect([...rows]).toEqual(expected);
   });
@@ -51,10 +57,10 @@ describe("storing clicks", () => {
       maxLength: 200,
     });
     const texts = fc.sample(anyText, 500).map(cleanText);
-    const clicks = texts.map((userAgent) => sampleClick({ userAgent }));
+    const clicks = texts.map((referrerHost) => sampleClick({ referrerHost }));
     await insert(clicks);
-    const rows = await database.sql`SELECT click_id, user_agent FROM click`;
-    const stored = new Map(rows.map((row) => [row.click_id, row.user_agent]));
+    const rows = await database.sql`SELECT click_id, referrer_host FROM click`;
+    const stored = new Map(rows.map((row) => [row.click_id, row.referrer_host]));
     expect(clicks.map(({ id }) => stored.get(id))).toEqual(texts);
   });
 
@@ -83,13 +89,13 @@ describe("storing clicks", () => {
   });
 
   test.each([
-    ["NUL in the user agent", { userAgent: "a\0b" }, "22021"],
+    ["NUL in the referrer", { referrerHost: "a\0b" }, "22021"],
     ["an invalid UUID", { id: "not-a-uuid" }, "22P02"],
     ["an id with a comma, which must not shift its neighbours", { id: `${newClickId()},x` }, "22P02"],
     ["the year 300000", { at: 9_404_726_400_000_000 }, "22008"],
     ["a version beyond bigint", { version: 1e300 }, "22P02"],
     ["an empty code", { code: "" }, "23514"],
-    ["a user agent that is too long", { userAgent: "x".repeat(513) }, "23514"],
+    ["a referrer that is too long", { referrerHost: "x".repeat(256) }, "23514"],
   ])("with %s fails whole, by an SQLSTATE that names the data", async (_case, changes, sqlstate) => {
     await expect(insert([sampleClick(), { ...sampleClick(), ...changes }])).rejects.toMatchObject({ code: sqlstate });
     expect(await countRows()).toBe(0);
@@ -104,18 +110,21 @@ describe("a locked table", () => {
       await work();
     });
 
-  test.each(["click", "click_default"])(
+  test.each(["click", "click_day", "click_hour", "click_hour_value", "the day's partition"])(
     "named %s makes storing fail by lock timeout, before its deadline",
-    async (table) => {
+    async (name) => {
       const clicks = sampleClicks(3);
+      await insert(clicks.slice(0, 1));
+      const day = new Date(SAMPLE_AT).toISOString().slice(0, 10).replaceAll("-", "");
+      const table = name.startsWith("click") ? name : `click_${day}`;
       await whileLocked(table, () => expect(insert(clicks)).rejects.toMatchObject({ code: "55P03" }));
-      expect((await insert(clicks)).size).toBe(3);
+      expect((await insert(clicks)).size).toBe(2);
     },
   );
 
   test("holds a statement without the lock timeout, as a control, until its deadline", async () => {
     const plain = () =>
-      pool.run((sql) => sql`INSERT INTO click VALUES (${newClickId()}, 'sample', 1, now()) ON CONFLICT DO NOTHING`);
+      pool.run((sql) => sql`INSERT INTO click VALUES (${newClickId()}, 1, now()) ON CONFLICT DO NOTHING`);
     await whileLocked("click", () => expect(plain()).rejects.toBeInstanceOf(DeadlineExceeded));
   });
 
@@ -132,11 +141,11 @@ describe("a locked table", () => {
 
 describe("two writers with the same clicks in opposite order", () => {
   test("never deadlock, and each click is one row", async () => {
-    const store = createClickStore(pool);
+    const store = openClickStore(pool);
     for (let round = 0; round < 20; round += 1) {
       const clicks = sampleClicks(200);
       const [one, other] = await Promise.all([store.insert(clicks), store.insert(clicks.toReversed())]);
-      expect(one.size + other.size).toBe(200);
+      expect(one.fresh.size + other.fresh.size).toBe(200);
     }
     expect(await countRows()).toBe(4000);
   });
@@ -144,10 +153,10 @@ describe("two writers with the same clicks in opposite order", () => {
 
 describe("the schema", () => {
   test("is found where it is, and missed where it is not", async () => {
-    expect(await createClickStore(pool).hasSchema(1000)).toBe(true);
+    expect(await openClickStore(pool).hasSchema(1000)).toBe(true);
     const empty = await createTestDatabase("empty");
     const bare = createDatabase({ url: empty.url, applicationName: "test", max: 1, queryTimeoutMs: 1000 });
-    expect(await createClickStore(bare).hasSchema(1000)).toBe(false);
+    expect(await openClickStore(bare).hasSchema(1000)).toBe(false);
     await bare.close();
     await empty.drop();
   });

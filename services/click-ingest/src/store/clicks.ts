@@ -1,38 +1,117 @@
 import type { Click } from "@linkfence/contracts";
-import { arrayLiteral, type Database } from "@linkfence/db";
+import { arrayLiteral, type Database, errorCode, type Sql, type TransactionSql } from "@linkfence/db";
+import { classify } from "../domain/classify.ts";
+import { dayOf } from "../domain/click.ts";
+import type { Stored } from "../queue/writer.ts";
+import type { ClickDays } from "./click-days.ts";
 
 export type ClickStore = ReturnType<typeof createClickStore>;
 
+export type ClickStoreOptions = {
+  database: Database;
+  days: Pick<ClickDays, "open" | "forget">;
+  /** Different values of a code, a dimension and a day at the most; further ones count as `other`. */
+  valuesMax: number;
+};
+
+/** The day of a click had no partition when it was to be stored. */
+const NO_DAY = "CK001";
+/** A datetime beyond what can be stored (PostgreSQL manual, appendix A). */
+const DATETIME_OVERFLOW = "22008";
+
 /** Where clicks are kept. Every call rejects with the database's error; see `judgeFailure`. */
-export function createClickStore(database: Database) {
+export function createClickStore({ database, days, valuesMax }: ClickStoreOptions) {
   return {
     /**
-     * Stores clicks in one transaction and one round trip, whatever their number: six parameters, each an array.
-     * @returns the ids that were new; the others had been stored before
+     * Stores clicks and adds them up, in one transaction and one round trip, whatever their number: twelve parameters,
+     * each an array.
      */
-    async insert(clicks: readonly Click[]): Promise<Set<string>> {
-      const ids = arrayLiteral(clicks.map(({ id }) => id));
-      const codes = arrayLiteral(clicks.map(({ code }) => code));
-      const versions = arrayLiteral(clicks.map(({ version }) => version));
-      const times = arrayLiteral(clicks.map(({ at }) => at));
-      const hosts = arrayLiteral(clicks.map(({ referrerHost }) => referrerHost));
-      const agents = arrayLiteral(clicks.map(({ userAgent }) => userAgent));
-      const rows = await database.run(
-        (sql) => sql<{ click_id: string }[]>`
-          SELECT click_id FROM insert_clicks(${ids}, ${codes}, ${versions}, ${times}, ${hosts}, ${agents}) AS click_id`,
-      );
-      return new Set(rows.map(({ click_id }) => click_id));
+    async insert(clicks: readonly Click[]): Promise<Stored> {
+      const states = await days.open(new Set(clicks.map(({ at }) => dayOf(at))));
+      const stateOf = ({ at }: Click) => states.get(dayOf(at));
+      if (clicks.some((click) => stateOf(click) === "ahead")) throw aheadOfTime();
+      const timely = [...states.values()].every((state) => state === "open")
+        ? clicks
+        : clicks.filter((click) => stateOf(click) === "open");
+      const fresh = new Set(timely.map(({ id }) => id));
+      const late = new Set(timely.length === clicks.length ? [] : clicks.filter(isNot(fresh)).map(({ id }) => id));
+      if (timely.length === 0) return { fresh, late };
+      for (const id of await store(timely)) fresh.delete(id);
+      return { fresh, late };
     },
 
     /** Says whether the schema is there, in the version that this code needs. */
     async hasSchema(timeoutMs: number): Promise<boolean> {
       const rows = await database.run(
         (sql) => sql<{ ready: boolean }[]>`
-          SELECT to_regclass('click') IS NOT NULL
-             AND to_regprocedure('insert_clicks(uuid[],text[],bigint[],bigint[],text[],text[])') IS NOT NULL AS ready`,
+          SELECT to_regclass('click_hour') IS NOT NULL
+             AND to_regproc('store_clicks') IS NOT NULL
+             AND to_regproc('bury_clicks') IS NOT NULL AS ready`,
         timeoutMs,
       );
       return rows[0]?.ready === true;
     },
   };
+
+  /** Returns the ids that had been stored before. */
+  async function store(clicks: readonly Click[]): Promise<readonly string[]> {
+    try {
+      const rows = await database.run((sql) => callStore(sql, clicks, valuesMax));
+      return rows[0]?.before ?? [];
+    } catch (error) {
+      if (errorCode(error) === NO_DAY) days.forget();
+      throw error;
+    }
+  }
+}
+
+/**
+ * Stores clicks within a transaction of the caller's.
+ * @returns the ids that had been stored before
+ * @throws the database's error
+ */
+export async function storeClicks(
+  sql: TransactionSql,
+  clicks: readonly Click[],
+  valuesMax: number,
+): Promise<readonly string[]> {
+  const rows = await callStore(sql, clicks, valuesMax);
+  return rows[0]?.before ?? [];
+}
+
+function callStore(sql: Sql | TransactionSql, clicks: readonly Click[], valuesMax: number) {
+  const columns = toColumns(clicks);
+  return sql<{ before: string[] }[]>`
+    SELECT store_clicks(${columns.ids}, ${columns.versions}, ${columns.times}, ${columns.codes}, ${columns.owners},
+                        ${columns.referrers}, ${columns.browsers}, ${columns.systems}, ${columns.devices},
+                        ${columns.countries}, ${columns.bots}, ${columns.prefetches}, ${valuesMax}) AS before`;
+}
+
+/** The parameters of `store_clicks`: one array a column, as text. */
+function toColumns(clicks: readonly Click[]) {
+  const classes = clicks.map(classify);
+  return {
+    ids: arrayLiteral(clicks.map(({ id }) => id)),
+    versions: arrayLiteral(clicks.map(({ version }) => version)),
+    times: arrayLiteral(clicks.map(({ at }) => at)),
+    codes: arrayLiteral(clicks.map(({ code }) => code)),
+    owners: arrayLiteral(clicks.map(({ owner }) => owner ?? null)),
+    referrers: arrayLiteral(clicks.map(({ referrerHost }) => referrerHost ?? "")),
+    browsers: arrayLiteral(classes.map(({ browser }) => browser)),
+    systems: arrayLiteral(classes.map(({ os }) => os)),
+    devices: arrayLiteral(classes.map(({ device }) => device)),
+    countries: arrayLiteral(clicks.map(({ country }) => country ?? "")),
+    bots: arrayLiteral(classes.map(({ bot }) => String(bot))),
+    prefetches: arrayLiteral(clicks.map(({ prefetch }) => String(prefetch ?? false))),
+  };
+}
+
+const isNot =
+  (ids: ReadonlySet<string>) =>
+  ({ id }: Click) =>
+    !ids.has(id);
+
+/** Said of a day so far ahead that the database makes no partition for it, in the database's own terms. */
+function aheadOfTime(): Error {
+  return Object.assign(new Error("the day is further ahead than days are made"), { code: DATETIME_OVERFLOW });
 }

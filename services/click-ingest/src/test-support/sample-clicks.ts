@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Click } from "@linkfence/contracts";
 
-/** 2026-01-31T12:00:00.123Z: any time does, as long as id and click agree on it. */
-export const SAMPLE_AT = 1_769_860_800_123;
+const DAY_MS = 86_400_000;
+/** Yesterday at noon, UTC, and some ms: any time of a day that is kept does, as long as id and click agree on it. */
+export const SAMPLE_AT = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAY_MS / 2 + 123;
 
 /** A UUIDv7 with a given time and random rest (RFC 9562 section 5.7). */
 export function newClickId(at = SAMPLE_AT): string {

@@ -13,16 +13,20 @@ export async function scrapeSums(opsUrl: string): Promise<(name: string) => numb
   };
 }
 
-/** The ledger of a metrics page; `missing` is 0 when received = inserted + duplicate + refused + in flight + given back. */
+/**
+ * The ledger of a metrics page; `missing` is 0 when received = inserted + duplicate + dead-lettered + refused + in flight + given
+ * back.
+ */
 export async function scrapeLedger(opsUrl: string) {
   const sum = await scrapeSums(opsUrl);
   const total = (what: string) => sum(`linkfence_ingest_clicks_${what}_total`);
   const received = total("received");
   const inserted = total("inserted");
   const duplicate = total("duplicate");
+  const deadLettered = total("dead_lettered");
   const refused = total("refused");
   const givenBack = total("given_back");
   const inFlight = sum("linkfence_ingest_clicks_in_flight");
-  const missing = received - inserted - duplicate - refused - givenBack - inFlight;
-  return { received, inserted, duplicate, refused, givenBack, inFlight, missing };
+  const missing = received - inserted - duplicate - deadLettered - refused - givenBack - inFlight;
+  return { received, inserted, duplicate, deadLettered, refused, givenBack, inFlight, missing };
 }

@@ -25,12 +25,12 @@ afterEach(async () => {
 });
 
 /** Sends the two clicks to a server that behaves as told. */
-async function sendTo(listener: RequestListener, signal = new AbortController().signal) {
+async function sendTo(listener: RequestListener, signal = new AbortController().signal, secret?: string) {
   const server = createServer(listener);
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return createIngestClient(`http://127.0.0.1:${port}`, "redirect-1")(payloads, signal);
+  return createIngestClient(`http://127.0.0.1:${port}`, "redirect-1", secret)(payloads, signal);
 }
 
 const answer =
@@ -54,6 +54,17 @@ describe("a batch", () => {
     });
     expect(got).toEqual(["POST", "/v1/clicks", "application/json", { sender: "redirect-1", clicks }]);
     expect(result).toEqual({ kind: "stored", result: { received: 2, inserted: 1, duplicate: 1, refused: 0 } });
+  });
+
+  test("shows the secret where there is one", async () => {
+    const shown: (string | undefined)[] = [];
+    const listener: RequestListener = (request, response) => {
+      shown.push(request.headers.authorization);
+      response.end(account());
+    };
+    await sendTo(listener);
+    await sendTo(listener, undefined, "a-secret");
+    expect(shown).toEqual([undefined, "Bearer a-secret"]);
   });
 
   test.each([

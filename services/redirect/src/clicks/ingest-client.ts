@@ -12,9 +12,12 @@ const ANSWER_MAX_BYTES = 65_536;
  * Creates the function that sends one batch to the ingest, each click as the JSON that it is.
  * @param baseUrl the ingest's URL
  * @param sender name under which the ingest's log speaks of this process
+ * @param secret what the ingest wants to know of its callers, if anything
  */
-export function createIngestClient(baseUrl: string, sender: string) {
+export function createIngestClient(baseUrl: string, sender: string, secret?: string) {
   const url = new URL(`${baseUrl.replace(/\/+$/, "")}/v1/clicks`);
+  const headers: Record<string, string> = { "Content-Type": "application/json" };
+  if (secret !== undefined) headers.Authorization = `Bearer ${secret}`;
   const checkResult = createValidator(ClickBatchResult);
   const makeBody = createBatchBody(sender);
 
@@ -27,7 +30,7 @@ export function createIngestClient(baseUrl: string, sender: string) {
     try {
       const { status, text } = await exchange(url, {
         method: "POST",
-        headers: { "Content-Type": "application/json" },
+        headers,
         body: makeBody(payloads),
         signal: attempt.signal,
         maxBytes: ANSWER_MAX_BYTES,
