@@ -11,11 +11,13 @@ import { createApp } from "./app.ts";
 import { readIngestConfig } from "./config.ts";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createIngestMetrics } from "./metrics.ts";
+import { createDropReports } from "./queue/drop-reports.ts";
 import { createIntake } from "./queue/intake.ts";
 import { createLedger } from "./queue/ledger.ts";
 import { createWriter } from "./queue/writer.ts";
 import { createReadiness } from "./readiness.ts";
 import { createClickStore } from "./store/clicks.ts";
+import { createDropStore } from "./store/drops.ts";
 import { createStatsStore } from "./store/stats.ts";
 
 /** One connection stores; the other is there while a statement that got no answer is being cancelled. */
@@ -56,8 +58,9 @@ await runService(logger, async (onStop) => {
     deadlineMs: config.WRITE_TIMEOUT_MS,
   });
   const writer = createWriter({ intake, insert: clicks.insert, batchMax: config.BATCH_MAX, logger });
+  const drops = createDropReports({ note: createDropStore(readerPool).note, logger, now: Date.now });
   const pools = { writer: writerPool, reader: readerPool };
-  const metrics = createIngestMetrics({ ledger, intake, writer, bodies, pools });
+  const metrics = createIngestMetrics({ ledger, intake, writer, drops, bodies, pools });
 
   const ops = await listen(createOpsHandler(metrics, createReadiness(intake, clicks)), {
     host: config.HOST,
@@ -69,7 +72,7 @@ await runService(logger, async (onStop) => {
   writer.start();
   onStop(() => writer.stop());
 
-  const app = createApp({ intake, ledger, stats: createStatsStore(readerPool), logger, bodies });
+  const app = createApp({ intake, ledger, stats: createStatsStore(readerPool), drops, logger, bodies });
   const server = await listen(app, {
     host: config.HOST,
     port: config.PORT,

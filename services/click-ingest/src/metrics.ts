@@ -1,6 +1,7 @@
 import type { Database } from "@linkfence/db";
 import { createMetrics, type Metrics } from "@linkfence/service-shell";
 import type { createBodyReader } from "./http/batch-body.ts";
+import type { DropReports } from "./queue/drop-reports.ts";
 import type { Intake } from "./queue/intake.ts";
 import type { Ledger } from "./queue/ledger.ts";
 import type { Writer } from "./queue/writer.ts";
@@ -9,6 +10,7 @@ export type Observed = {
   ledger: Ledger;
   intake: Intake;
   writer: Writer;
+  drops: DropReports;
   bodies: ReturnType<typeof createBodyReader>;
   /** By the name that stands in the `pool` label. */
   pools: Record<string, Database>;
@@ -35,11 +37,17 @@ function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed
   gauge("linkfence_ingest_intake_bytes", "Their memory, as an upper estimate.", () => intake.stats().bytes);
 }
 
-function observeWork({ counter, gauge }: Metrics, { writer, bodies }: Observed): void {
+function observeWork({ counter, gauge }: Metrics, { writer, drops, bodies }: Observed): void {
   counter("linkfence_ingest_batches_stored_total", "Committed transactions.", () => writer.stats().batches);
   counter("linkfence_ingest_rows_stored_total", "Rows they added.", () => writer.stats().rows);
   counter("linkfence_ingest_batches_failed_total", "Failed transactions.", () => writer.stats().failed, "sqlstate");
   counter("linkfence_ingest_retries_total", "Transactions tried again.", () => writer.stats().retries);
+  counter(
+    "linkfence_ingest_drop_reports_stored_total",
+    "Reports of dropped clicks stored.",
+    () => drops.stats().stored,
+  );
+  counter("linkfence_ingest_drop_reports_failed_total", "Those that failed.", () => drops.stats().failed);
   counter("linkfence_ingest_bodies_turned_away_total", "Batches refused unread.", () => bodies.stats().turnedAway);
   gauge("linkfence_ingest_bodies_reading", "Batches being read.", () => bodies.stats().reading);
 }

@@ -4,6 +4,7 @@ import { Click, ClickBatch, type ClickBatchResult, Problem } from "@linkfence/co
 import { createValidator, type Logger } from "@linkfence/service-shell";
 import { type RequestHandler, Router } from "express";
 import { cleanClick, findFault, type RefusalReason, reasonOfField } from "../domain/click.ts";
+import type { DropReports } from "../queue/drop-reports.ts";
 import type { Intake } from "../queue/intake.ts";
 import type { GivenBackReason, Ledger, Refusals } from "../queue/ledger.ts";
 import { allowOnly } from "./allow-only.ts";
@@ -11,6 +12,7 @@ import { allowOnly } from "./allow-only.ts";
 export type ClicksRouteOptions = {
   intake: Pick<Intake, "offer">;
   ledger: Ledger;
+  drops: Pick<DropReports, "take">;
   logger: Logger;
   /** Puts the parsed body into `request.body`. */
   readBody: RequestHandler;
@@ -27,11 +29,11 @@ const checkBatch = createValidator(ClickBatch);
 const checkClick = createValidator(Click);
 
 /** Creates the route. */
-export function createClicksRoute({ intake, ledger, logger, readBody }: ClicksRouteOptions): Router {
+export function createClicksRoute({ intake, ledger, drops, logger, readBody }: ClicksRouteOptions): Router {
   const router = Router({ caseSensitive: true, strict: true });
 
   router.post("/v1/clicks", readBody, async (request, response) => {
-    const { sender, clicks } = checkBatch(request.body);
+    const { sender, clicks, dropped } = checkBatch(request.body);
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     ledger.receive(clicks.length);
@@ -42,6 +44,7 @@ export function createClicksRoute({ intake, ledger, logger, readBody }: ClicksRo
       if (outcome.reason === "stopping") response.setHeader("Connection", "close");
       throw PROBLEMS[outcome.reason]();
     }
+    if (dropped) drops.take(dropped);
     const { inserted, duplicate, unstorable } = outcome;
     const all = unstorable > 0 ? { ...refusals, unstorable } : refusals;
     const refused = clicks.length - inserted - duplicate;
