@@ -1,29 +1,32 @@
 // Runs one benchmark on a database of its own, and says what it came to.
 import { constants } from "node:os";
 import { killStartedProcesses } from "@linkfence/testkit";
-import type { Subject } from "./bench/bench-subject.ts";
+import type { Bench, Subject } from "./bench/bench-subject.ts";
 import { creation } from "./bench/creation.ts";
 import { listing } from "./bench/listing.ts";
 import { openOwnServer } from "./bench/own-server.ts";
 import { createResults, formatTable } from "./bench/results.ts";
 import { revocation } from "./bench/revocation.ts";
-import { runCommand, UsageError } from "./command.ts";
+import { statistics } from "./bench/statistics.ts";
+import { readNumber, runCommand, UsageError } from "./command.ts";
 
-const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation };
+const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation, statistics };
 const OWNERS = 10_000;
 const LINKS_MIN = 20_000;
 const LINKS_MAX = 100_000_000;
+const CLICKS_MIN = 10_000;
 /** Seeding ten million links takes minutes, measuring them as many; this ends what hangs. */
 const DEADLINE_MS = 60 * 60_000;
 
 const names = Object.entries(subjects).map(([name, { shows }]) => `  ${name.padEnd(12)} ${shows}`);
-const HELP = `Measures the write service at size, on an embedded PostgreSQL of its own and over loopback. Never part of a test run.
+const HELP = `Measures the services at size, on an embedded PostgreSQL of its own and over loopback. Never part of a test run.
 
-Usage: pnpm bench <subject> [--links <n>] [--data <directory>] [--json]
+Usage: pnpm bench <subject> [--links <n>] [--clicks <n>] [--data <directory>] [--json]
 
 ${names.join("\n")}
 
   --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, the others 1 million)
+  --clicks <n>        clicks of the link that statistics are about (10,000 to 100 million); 300,000 unless it says otherwise
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;
                       a temporary one where none is given. Ten million links take about 8 GB
   --json              the results as one JSON document; progress goes to standard error
@@ -33,27 +36,36 @@ figures say as much about the machine and what else it does: its load average st
 Exit status: 0 all bounds are kept, 1 one is not, 64 wrong arguments.
 `;
 
-type Wish = { subject: Subject; name: string; links: number; data: string | null; json: boolean };
+type Wish = {
+  subject: Subject;
+  name: string;
+  links: number;
+  clicks: Bench["clicks"];
+  data: string | null;
+  json: boolean;
+};
 
 const options = {
   links: { type: "string" },
+  clicks: { type: "string", default: "300000" },
   data: { type: "string" },
   json: { type: "boolean", default: false },
 } as const;
 
 function decideWish(
   [name = "", ...more]: readonly string[],
-  given: { links?: string | undefined; data?: string | undefined; json: boolean },
+  given: { links?: string | undefined; clicks: string; data?: string | undefined; json: boolean },
 ): Wish {
   const subject = Object.hasOwn(subjects, name) ? subjects[name] : undefined;
   if (!subject || more.length > 0) throw new UsageError(`name one subject: ${Object.keys(subjects).join(", ")}`);
   const links = Number(given.links ?? subject.links);
   if (!Number.isInteger(links) || links < LINKS_MIN || links > LINKS_MAX)
     throw new UsageError(`--links must be ${LINKS_MIN} to ${LINKS_MAX}`);
-  return { subject, name, links, data: given.data ?? null, json: given.json };
+  const count = readNumber("clicks", given.clicks, { min: CLICKS_MIN, max: LINKS_MAX });
+  return { subject, name, links, clicks: { count }, data: given.data ?? null, json: given.json };
 }
 
-async function measure({ subject, name, links, data, json }: Wish): Promise<number> {
+async function measure({ subject, name, links, clicks, data, json }: Wish): Promise<number> {
   const tell = (text: string) => void process.stderr.write(`${text}\n`);
   const results = createResults(tell);
   const server = await openOwnServer(data);
@@ -70,7 +82,7 @@ async function measure({ subject, name, links, data, json }: Wish): Promise<numb
     end(1);
   }, DEADLINE_MS);
   try {
-    await subject.run({ server, size: { links, owners: OWNERS }, results, tell });
+    await subject.run({ server, size: { links, owners: OWNERS }, clicks, results, tell });
   } finally {
     clearTimeout(late);
     await server.close();

@@ -14,6 +14,8 @@ export type Subject = {
 export type Bench = {
   server: OwnServer;
   size: Size;
+  /** What a benchmark of clicks is about. */
+  clicks: { count: number };
   results: Results;
   /** Tells how far it is, for whoever waits. */
   tell: (text: string) => void;

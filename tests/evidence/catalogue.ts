@@ -21,6 +21,7 @@ import type { EvidenceCase } from "./report.ts";
 import { r10 } from "./restart.ts";
 import { q5, q5c } from "./rolling.ts";
 import { q8, q8c } from "./simulated.ts";
+import { t1, t1c, t2, t2c, t3 } from "./statistics.ts";
 import { r7, r7c, r7s, r7sc } from "./suspended.ts";
 import { v1 } from "./targets.ts";
 import { e1, r2, r2n, r3, r11 } from "./windows.ts";
@@ -50,6 +51,7 @@ export const groups = {
   outage: [d1, d2],
   clicks: [s1, s2, s3, s4, nc2],
   kills: [s5],
+  statistics: [t1, t1c, t2, t2c, t3],
   "http-caches": [h1, h1c],
   fragments: [p1],
 } satisfies Record<string, readonly EvidenceCase[]>;
