@@ -23,7 +23,7 @@ const FEW = "few";
 const MANY = "many";
 /** Ten times the clicks may find a few more values in an hour, and not ten times as many rows. */
 const GROWTH_MAX = 5;
-const ROUNDS = { rollUps: 200, raw: 5 };
+const ROUNDS = { rollUps: 100, raw: 5 };
 
 /** Finds the database of so many clicks, or makes it with the functions that the service stores clicks by. */
 async function openClicks(server: OwnServer, clicks: number, tell: (text: string) => void): Promise<string> {

@@ -17,6 +17,7 @@ import { createLedger } from "./queue/ledger.ts";
 import { createWriter } from "./queue/writer.ts";
 import { createReadiness } from "./readiness.ts";
 import { createClickStore } from "./store/clicks.ts";
+import { createDayValues } from "./store/day-values.ts";
 import { createDropStore } from "./store/drops.ts";
 import { createStatsStore } from "./store/stats.ts";
 
@@ -26,6 +27,8 @@ const WRITER_CONNECTIONS = 2;
 const READS_PENDING_MAX = 100;
 /** Redirect processes and write processes, with a few connections each. */
 const CONNECTIONS_MAX = 512;
+/** Whoever asks meanwhile reads hours, which say the same. */
+const DAY_VALUES_EVERY_MS = 600_000;
 /** Prometheus, an orchestrator's probes, and an operator. */
 const OPS_CONNECTIONS_MAX = 32;
 
@@ -58,9 +61,14 @@ await runService(logger, async (onStop) => {
     deadlineMs: config.WRITE_TIMEOUT_MS,
   });
   const writer = createWriter({ intake, insert: clicks.insert, batchMax: config.BATCH_MAX, logger });
+  const dayValues = createDayValues(readerPool, Date.now);
+  const addUp = () =>
+    dayValues.maintain().catch((error: unknown) => logger.warn("days could not be added up", { error }));
+  const adding = setInterval(addUp, DAY_VALUES_EVERY_MS);
+  onStop(() => clearInterval(adding));
   const drops = createDropReports({ note: createDropStore(readerPool).note, logger, now: Date.now });
   const pools = { writer: writerPool, reader: readerPool };
-  const metrics = createIngestMetrics({ ledger, intake, writer, drops, bodies, pools });
+  const metrics = createIngestMetrics({ ledger, intake, writer, drops, dayValues, bodies, pools });
 
   const ops = await listen(createOpsHandler(metrics, createReadiness(intake, clicks)), {
     host: config.HOST,

@@ -5,12 +5,14 @@ import type { DropReports } from "./queue/drop-reports.ts";
 import type { Intake } from "./queue/intake.ts";
 import type { Ledger } from "./queue/ledger.ts";
 import type { Writer } from "./queue/writer.ts";
+import type { createDayValues } from "./store/day-values.ts";
 
 export type Observed = {
   ledger: Ledger;
   intake: Intake;
   writer: Writer;
   drops: DropReports;
+  dayValues: Pick<ReturnType<typeof createDayValues>, "stats">;
   bodies: ReturnType<typeof createBodyReader>;
   /** By the name that stands in the `pool` label. */
   pools: Record<string, Database>;
@@ -37,7 +39,7 @@ function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed
   gauge("linkfence_ingest_intake_bytes", "Their memory, as an upper estimate.", () => intake.stats().bytes);
 }
 
-function observeWork({ counter, gauge }: Metrics, { writer, drops, bodies }: Observed): void {
+function observeWork({ counter, gauge }: Metrics, { writer, drops, dayValues, bodies }: Observed): void {
   counter("linkfence_ingest_batches_stored_total", "Committed transactions.", () => writer.stats().batches);
   counter("linkfence_ingest_rows_stored_total", "Rows they added.", () => writer.stats().rows);
   counter("linkfence_ingest_batches_failed_total", "Failed transactions.", () => writer.stats().failed, "sqlstate");
@@ -48,6 +50,11 @@ function observeWork({ counter, gauge }: Metrics, { writer, drops, bodies }: Obs
     () => drops.stats().stored,
   );
   counter("linkfence_ingest_drop_reports_failed_total", "Those that failed.", () => drops.stats().failed);
+  counter(
+    "linkfence_ingest_days_added_up_total",
+    "Busy days whose values were added up.",
+    () => dayValues.stats().added,
+  );
   counter("linkfence_ingest_bodies_turned_away_total", "Batches refused unread.", () => bodies.stats().turnedAway);
   gauge("linkfence_ingest_bodies_reading", "Batches being read.", () => bodies.stats().reading);
 }
