@@ -9,9 +9,10 @@ import { openOwnServer } from "./bench/own-server.ts";
 import { createResults, formatTable } from "./bench/results.ts";
 import { revocation } from "./bench/revocation.ts";
 import { spool } from "./bench/spool.ts";
+import { statistics } from "./bench/statistics.ts";
 import { readNumber, runCommand, UsageError } from "./command.ts";
 
-const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation, spool, ingest };
+const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation, spool, ingest, statistics };
 const OWNERS = 10_000;
 const LINKS_MIN = 20_000;
 const LINKS_MAX = 100_000_000;
@@ -28,7 +29,8 @@ ${names.join("\n")}
 
   --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, spool 20,000, ingest 100,000,
                       the others 1 million)
-  --clicks <n>        clicks that ingest sends (10,000 to 100 million); 300,000 unless it says otherwise
+  --clicks <n>        clicks that ingest sends, or of the link that statistics are about (10,000 to 100 million);
+                      300,000 unless it says otherwise
   --spread <how>      among the links: zipf, as visits are, or uniform
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;
                       a temporary one where none is given. Ten million links take about 8 GB

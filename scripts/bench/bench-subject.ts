@@ -15,7 +15,7 @@ export type Subject = {
 export type Bench = {
   server: OwnServer;
   size: Size;
-  /** What a benchmark of clicks sends. */
+  /** What a benchmark of clicks sends, or is about. */
   clicks: { count: number; spread: Spread };
   results: Results;
   /** Tells how far it is, for whoever waits. */

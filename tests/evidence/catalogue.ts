@@ -25,6 +25,7 @@ import { q5, q5c } from "./rolling.ts";
 import { q8, q8c } from "./simulated.ts";
 import { c1, c2, c2c } from "./spool.ts";
 import { c3, c3c, c4, c4c } from "./spool-disk.ts";
+import { t1, t1c, t2, t2c, t3 } from "./statistics.ts";
 import { r7, r7c, r7s, r7sc } from "./suspended.ts";
 import { v1 } from "./targets.ts";
 import { e1, r2, r2n, r3, r11 } from "./windows.ts";
@@ -56,6 +57,7 @@ export const groups = {
   kills: [s5],
   spool: [c1, c2, c2c, c3, c3c, c4, c4c],
   ledger: [c5, c5c, c6, c6c, c7, c7c, c8, c8c, c9, c10],
+  statistics: [t1, t1c, t2, t2c, t3],
   "http-caches": [h1, h1c],
   fragments: [p1],
 } satisfies Record<string, readonly EvidenceCase[]>;

@@ -31,11 +31,41 @@ export const Click = Type.Object(
 );
 export type Click = Static<typeof Click>;
 
+/** Reasons that one report may name: more than there are, as old and new processes run side by side. */
+const DROP_REASONS_MAX = 16;
+
+/**
+ * What a redirect process has dropped since its start, by reason: counters that only grow, so that a report that comes twice,
+ * late or never changes nothing that the next one does not put right. `incarnation` is the process's own, and another one
+ * after each start.
+ */
+export const DropReport = Type.Object(
+  {
+    incarnation: Type.String({ pattern: "^[A-Za-z0-9-]{1,64}$" }),
+    /** Since when its counters count, in ms since 1970. */
+    since: Type.Integer({ minimum: 0, maximum: 253_402_300_799_999 }),
+    totals: Type.Array(
+      Type.Object(
+        {
+          reason: Type.String({ pattern: "^[a-z][a-z0-9-]{0,31}$" }),
+          total: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: DROP_REASONS_MAX },
+    ),
+  },
+  { additionalProperties: false },
+);
+export type DropReport = Static<typeof DropReport>;
+
 /** Each click is judged on its own, so that one bad one does not sink its neighbours. */
 export const ClickBatch = Type.Object(
   {
     sender: Type.String({ minLength: 1, maxLength: 64 }),
     clicks: Type.Array(Type.Unknown(), { minItems: 1, maxItems: CLICK_BATCH_LIMIT }),
+    /** Missing from an older redirect process. */
+    dropped: Type.Optional(DropReport),
   },
   { additionalProperties: false },
 );

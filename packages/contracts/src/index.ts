@@ -8,4 +8,5 @@ export * from "./link.ts";
 export * from "./problem.ts";
 export * from "./problem-guide.ts";
 export * from "./stats.ts";
+export * from "./stats-wire.ts";
 export * from "./url.ts";

@@ -1,6 +1,5 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "@jest/globals";
-import { PoolOverloaded } from "@linkfence/db";
 import { listen } from "@linkfence/service-shell";
 import request from "supertest";
 import { openApp } from "./test-support/open-app.ts";
@@ -168,42 +167,30 @@ describe("POST /v1/clicks", () => {
   });
 });
 
-describe("GET /v1/links/{code}/stats", () => {
-  test("answers with the count", async () => {
-    const answer = await request(openApp().app).get("/v1/links/abc/stats");
-    expect([answer.status, answer.body]).toEqual([200, { code: "abc", total: 7 }]);
-    expect(answer.headers).toMatchObject({ "cache-control": "no-store" });
-    expect(answer.headers.etag).toBeUndefined();
-    expect(answer.headers["x-powered-by"]).toBeUndefined();
+describe("a report of dropped clicks", () => {
+  const dropped = { incarnation: "one", since: 0, totals: [{ reason: "ring-full", total: 3 }] };
+  const send = (app: Parameters<typeof request>[0], report: unknown) =>
+    request(app)
+      .post("/v1/clicks")
+      .send({ sender: "test", clicks: [sampleClick()], dropped: report });
+
+  test("is taken once its batch is stored, and not where that is given back", async () => {
+    const { app, reports } = openApp();
+    expect((await send(app, dropped)).status).toBe(200);
+    expect(reports).toEqual([dropped]);
+    const back = openApp({ outcome: { kind: "given-back", reason: "full" } });
+    expect((await send(back.app, dropped)).status).toBe(503);
+    expect(back.reports).toEqual([]);
   });
 
-  test.each(["ab", "a%20b", "x".repeat(33), "a.b", "%00%00%00"])(
-    "answers 404 to %s, which is no code",
-    async (code) => {
-      const asked: string[] = [];
-      const { app } = openApp({
-        countClicks: async (text) => {
-          asked.push(text);
-          return 0;
-        },
-      });
-      const answer = await request(app).get(`/v1/links/${code}/stats`);
-      expect([answer.status, answer.body.code, asked]).toEqual([404, "not-found", []]);
-    },
-  );
-
-  test("answers 503 when the count cannot be read, and keeps the reason to the log", async () => {
-    const { app, logger } = openApp({ countClicks: () => Promise.reject(new Error("hush-hush")) });
-    const answer = await request(app).get("/v1/links/abc/stats");
-    expect([answer.status, answer.body.code]).toEqual([503, "statistics-unavailable"]);
-    expect(answer.text).not.toContain("hush-hush");
-    expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
-    expect(logger.entries).toHaveLength(1);
-  });
-
-  test("answers 503 `overloaded` when too many wait already", async () => {
-    const { app } = openApp({ countClicks: () => Promise.reject(new PoolOverloaded(1)) });
-    expect((await request(app).get("/v1/links/abc/stats")).body).toMatchObject({ status: 503, code: "overloaded" });
+  test.each([
+    ["dropped.incarnation", { ...dropped, incarnation: "a b" }],
+    ["dropped.since", { ...dropped, since: -1 }],
+    ["dropped.totals[0].total", { ...dropped, totals: [{ reason: "ring-full", total: -1 }] }],
+    ["dropped.totals[0].reason", { ...dropped, totals: [{ reason: "Ring full", total: 1 }] }],
+  ])("is refused with its batch for %s", async (field, report) => {
+    const { status, body } = await send(openApp().app, report);
+    expect([status, body.errors[0].field]).toEqual([400, field]);
   });
 });
 

@@ -4,7 +4,8 @@ import express, { type Express } from "express";
 import { createAuthentication } from "./http/authenticate.ts";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createClicksRoute } from "./http/clicks-route.ts";
-import { createStatsRoute } from "./http/stats-route.ts";
+import { createStatsRoutes } from "./http/stats-routes.ts";
+import type { DropReports } from "./queue/drop-reports.ts";
 import type { Intake } from "./queue/intake.ts";
 import type { Ledger } from "./queue/ledger.ts";
 import type { DeadClicks } from "./store/dead-clicks.ts";
@@ -15,6 +16,7 @@ export type AppOptions = {
   deadClicks: Pick<DeadClicks, "bury">;
   ledger: Ledger;
   stats: StatsStore;
+  drops: Pick<DropReports, "take">;
   logger: Logger;
   bodies?: ReturnType<typeof createBodyReader>;
   /** By default everybody is let in. */
@@ -23,7 +25,7 @@ export type AppOptions = {
 
 /** Builds the HTTP interface; it never listens. */
 export function createApp(options: AppOptions): Express {
-  const { intake, deadClicks, ledger, stats, logger } = options;
+  const { intake, deadClicks, ledger, stats, drops, logger } = options;
   const { bodies = createBodyReader(), authentication = createAuthentication(undefined) } = options;
   const app = express();
   app.disable("x-powered-by").disable("etag").set("query parser", "simple");
@@ -34,8 +36,8 @@ export function createApp(options: AppOptions): Express {
   app.use(refuseOddRequests);
   // Before anything is read of a body.
   app.use(authentication.check);
-  app.use(createClicksRoute({ intake, deadClicks, ledger, logger, readBody: bodies.read }));
-  app.use(createStatsRoute(stats, logger));
+  app.use(createClicksRoute({ intake, deadClicks, ledger, drops, logger, readBody: bodies.read }));
+  app.use(createStatsRoutes(stats, logger));
   app.use(() => {
     throw new Problem("not-found", "there is nothing under this path");
   });

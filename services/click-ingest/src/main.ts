@@ -12,13 +12,16 @@ import { readIngestConfig } from "./config.ts";
 import { createAuthentication } from "./http/authenticate.ts";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createIngestMetrics } from "./metrics.ts";
+import { createDropReports } from "./queue/drop-reports.ts";
 import { createIntake } from "./queue/intake.ts";
 import { createLedger } from "./queue/ledger.ts";
 import { createWriter } from "./queue/writer.ts";
 import { createReadiness } from "./readiness.ts";
 import { createClickDays } from "./store/click-days.ts";
 import { createClickStore } from "./store/clicks.ts";
+import { createDayValues } from "./store/day-values.ts";
 import { createDeadClicks } from "./store/dead-clicks.ts";
+import { createDropStore } from "./store/drops.ts";
 import { createStatsStore } from "./store/stats.ts";
 import { createUpkeep } from "./upkeep.ts";
 
@@ -38,6 +41,8 @@ const DEAD_EVERY_MS = 15_000;
 const READS_PENDING_MAX = 100;
 /** Redirect processes and write processes, with a few connections each. */
 const CONNECTIONS_MAX = 512;
+/** Whoever asks meanwhile reads hours, which say the same. */
+const DAY_VALUES_EVERY_MS = 600_000;
 /** Prometheus, an orchestrator's probes, and an operator. */
 const OPS_CONNECTIONS_MAX = 32;
 
@@ -72,10 +77,12 @@ await runService(logger, async (onStop) => {
     bytesMax: config.DEAD_CLICKS_MAX_BYTES,
     timeoutMs: config.QUERY_TIMEOUT_MS,
   });
+  const dayValues = createDayValues(keeperPool, Date.now);
   const upkeep = createUpkeep(
     [
       { name: "days", everyMs: DAYS_EVERY_MS, work: days.maintain },
       { name: "dead-clicks", everyMs: DEAD_EVERY_MS, work: deadClicks.measure },
+      { name: "day-values", everyMs: DAY_VALUES_EVERY_MS, work: dayValues.maintain },
     ],
     logger,
   );
@@ -88,8 +95,9 @@ await runService(logger, async (onStop) => {
     deadlineMs: config.WRITE_TIMEOUT_MS,
   });
   const writer = createWriter({ intake, insert: clicks.insert, batchMax: config.BATCH_MAX, logger });
+  const drops = createDropReports({ note: createDropStore(readerPool).note, logger, now: Date.now });
   const pools = { writer: writerPool, reader: readerPool, keeper: keeperPool };
-  const observed = { ledger, intake, writer, bodies, authentication, days, deadClicks, upkeep, pools };
+  const observed = { ledger, intake, writer, drops, dayValues, bodies, authentication, days, deadClicks, upkeep, pools };
   const metrics = createIngestMetrics(observed);
 
   const ops = await listen(createOpsHandler(metrics, createReadiness(intake, clicks)), {
@@ -105,7 +113,7 @@ await runService(logger, async (onStop) => {
   onStop(() => writer.stop());
 
   const stats = createStatsStore(readerPool);
-  const app = createApp({ intake, deadClicks, ledger, stats, logger, bodies, authentication });
+  const app = createApp({ intake, deadClicks, ledger, stats, drops, logger, bodies, authentication });
   const server = await listen(app, {
     host: config.HOST,
     port: config.PORT,

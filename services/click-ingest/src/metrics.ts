@@ -2,10 +2,12 @@ import type { Database } from "@linkfence/db";
 import { createMetrics, type Metrics } from "@linkfence/service-shell";
 import type { createAuthentication } from "./http/authenticate.ts";
 import type { createBodyReader } from "./http/batch-body.ts";
+import type { DropReports } from "./queue/drop-reports.ts";
 import type { Intake } from "./queue/intake.ts";
 import type { Ledger } from "./queue/ledger.ts";
 import type { Writer } from "./queue/writer.ts";
 import type { ClickDays } from "./store/click-days.ts";
+import type { createDayValues } from "./store/day-values.ts";
 import type { DeadClicks } from "./store/dead-clicks.ts";
 import type { Upkeep } from "./upkeep.ts";
 
@@ -13,6 +15,8 @@ export type Observed = {
   ledger: Ledger;
   intake: Intake;
   writer: Writer;
+  drops: DropReports;
+  dayValues: Pick<ReturnType<typeof createDayValues>, "stats">;
   bodies: ReturnType<typeof createBodyReader>;
   authentication: ReturnType<typeof createAuthentication>;
   days: ClickDays;
@@ -45,23 +49,30 @@ function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed
   gauge("linkfence_ingest_intake_bytes", "Their memory, as an upper estimate.", () => intake.stats().bytes);
 }
 
-function observeWork({ counter, gauge }: Metrics, { writer, bodies, authentication }: Observed): void {
+function observeWork({ counter, gauge }: Metrics, { writer, drops, bodies, authentication }: Observed): void {
   counter("linkfence_ingest_batches_stored_total", "Committed transactions.", () => writer.stats().batches);
   counter("linkfence_ingest_rows_stored_total", "Rows they added.", () => writer.stats().rows);
   counter("linkfence_ingest_batches_failed_total", "Failed transactions.", () => writer.stats().failed, "sqlstate");
   counter("linkfence_ingest_retries_total", "Transactions tried again.", () => writer.stats().retries);
+  counter(
+    "linkfence_ingest_drop_reports_stored_total",
+    "Reports of dropped clicks stored.",
+    () => drops.stats().stored,
+  );
+  counter("linkfence_ingest_drop_reports_failed_total", "Those that failed.", () => drops.stats().failed);
   counter("linkfence_ingest_bodies_turned_away_total", "Batches refused unread.", () => bodies.stats().turnedAway);
   gauge("linkfence_ingest_bodies_reading", "Batches being read.", () => bodies.stats().reading);
   counter("linkfence_ingest_unauthorized_total", "Calls without the secret.", () => authentication.stats().refused);
 }
 
-function observeKeeping({ counter, gauge }: Metrics, { days, deadClicks, upkeep }: Observed): void {
+function observeKeeping({ counter, gauge }: Metrics, { days, dayValues, deadClicks, upkeep }: Observed): void {
   const name = (what: string) => `linkfence_ingest_${what}`;
   gauge(name("dead_clicks"), "Dead letters that wait for an operator: alert on any.", () => deadClicks.stats().rows);
   gauge(name("dead_clicks_max"), "Dead letters at the most.", () => deadClicks.stats().rowsMax);
   gauge(name("dead_clicks_bytes"), "Bytes of their payloads.", () => deadClicks.stats().bytes);
   gauge(name("dead_clicks_bytes_max"), "Bytes of payloads at the most.", () => deadClicks.stats().bytesMax);
   counter(name("click_days_dropped_total"), "Days of clicks that were dropped.", () => days.stats().dropped);
+  counter(name("days_added_up_total"), "Busy days whose values were added up.", () => dayValues.stats().added);
   counter(name("chores_failed_total"), "Chores that failed.", () => upkeep.stats().failures, "chore");
 }
 

@@ -18,9 +18,11 @@ import { addRoutes, countRequests } from "./http/routes.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
 import type { Imports } from "./imports/imports.ts";
 import type { KeyUsage } from "./key-usage.ts";
+import type { LiveCountsStreams } from "./live/live-counts.ts";
 import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
 import type { ChangeStore } from "./store/changes.ts";
+import type { ClickListing } from "./store/click-listing.ts";
 import type { ImportStore } from "./store/imports.ts";
 import type { KeyListing } from "./store/key-listing.ts";
 import type { KeyManagement } from "./store/key-management.ts";
@@ -44,6 +46,8 @@ export type AppDeps = {
   /** ms of the clock of the watch. */
   mono: () => number;
   statistics: Statistics;
+  clickListing: ClickListing;
+  live: Pick<LiveCountsStreams, "admit">;
   budget: BodyBudget;
   limits: RateLimits;
   /** Addresses and networks of proxies whose X-Forwarded-For is believed, parted by commas; none where it is empty. */

@@ -35,6 +35,13 @@ export function createCounts() {
       refused: { process: 0, owner: 0 },
       failures: { head: 0, page: 0 },
     },
+    /** The same of streams of counts; `head` is the look at their keys, and `page` the counts themselves. */
+    live: {
+      events: 0,
+      ended: { client: 0, slow: 0, key: 0, stopped: 0 },
+      refused: { process: 0, owner: 0 },
+      failures: { head: 0, page: 0 },
+    },
     /** The watch over the registry of redirect processes, and what became of those who waited for it. */
     effective: {
       looks: 0,

@@ -20,14 +20,17 @@ import { createRegistryWatch } from "./effective/registry-watch.ts";
 import { createBodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
 import { createRateLimits } from "./http/rate-limits.ts";
+import { readSince } from "./http/stats-routes.ts";
 import { createImporter } from "./imports/importer.ts";
 import { createImports } from "./imports/imports.ts";
 import { createKeyUsage } from "./key-usage.ts";
+import { createLiveCounts } from "./live/live-counts.ts";
 import { registerLimitMetrics, registerMetrics } from "./metrics.ts";
 import { checkReadiness } from "./readiness.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
 import { createChangeStore } from "./store/changes.ts";
+import { createClickListing } from "./store/click-listing.ts";
 import { createIdempotency } from "./store/idempotency.ts";
 import { createImportBatches } from "./store/import-batches.ts";
 import { createImportLocks } from "./store/import-lock.ts";
@@ -80,6 +83,11 @@ const STREAMS = {
   drainMs: 10_000,
   retryMs: 2000,
 };
+/**
+ * Streams of counts: as those of changes, but for the look. A look once a second is live for people; with a hundred streams
+ * it asks click-ingest a hundred times, four at a time, and leaves the rest of what may be under way there to requests.
+ */
+const LIVE = { ...STREAMS, watchMs: 1000, maxReads: 4, readTimeoutMs: STATISTICS_TIMEOUT_MS };
 /** Of the pool, what may read for streams; requests keep the rest. */
 const STREAM_READS_SHARE = 0.25;
 /** Each takes one of two processors for some of the time; a third would take what other requests need. */
@@ -166,6 +174,16 @@ await runService(logger, async (onStop) => {
         ? logger.info("changes can be read again")
         : logger.warn("changes cannot be read; their streams wait", { error }),
   });
+  const live = createLiveCounts({
+    ...LIVE,
+    glance: changes.glance,
+    read: readSince(statistics),
+    counts: counts.live,
+    onTrouble: (error) =>
+      error === undefined
+        ? logger.info("keys of streams of counts can be read again")
+        : logger.warn("keys of streams of counts cannot be read; the streams wait", { error }),
+  });
   const importStore = createImportStore(db);
   const imports = createImports({
     importer: createImporter({
@@ -200,7 +218,7 @@ await runService(logger, async (onStop) => {
   });
   onStop(() => wake.stop());
   const metrics = createMetrics();
-  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, watch, imports, db });
+  registerMetrics(metrics, { counts, statistics, budget, idempotency, keyUsage, streams, live, watch, imports, db });
   registerLimitMetrics(metrics, counts, limits);
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
@@ -242,6 +260,8 @@ await runService(logger, async (onStop) => {
     imports,
     importStore,
     statistics,
+    clickListing: createClickListing(db, statistics),
+    live,
     budget,
     limits,
     trustedProxies: config.TRUST_PROXY ?? "",
@@ -260,6 +280,7 @@ await runService(logger, async (onStop) => {
   onStop(() => server.close(DRAIN_MS));
   // Undone first: what waits for a revocation, or a stream, would hold the drain for as long as it takes.
   onStop(() => streams.stop());
+  onStop(() => live.stop());
   onStop(() => watch.stop());
   onStop(() => imports.stop());
   logger.info("listening", { port: server.port, opsPort: ops.port });

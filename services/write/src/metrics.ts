@@ -7,6 +7,7 @@ import type { BodyBudget } from "./http/body-budget.ts";
 import type { RateLimits } from "./http/rate-limits.ts";
 import type { Imports } from "./imports/imports.ts";
 import type { KeyUsage } from "./key-usage.ts";
+import type { LiveCountsStreams } from "./live/live-counts.ts";
 import type { Statistics } from "./statistics.ts";
 import type { Idempotency } from "./store/idempotency.ts";
 
@@ -17,6 +18,7 @@ export type Measured = {
   idempotency: Idempotency;
   keyUsage: KeyUsage;
   streams: Pick<ChangeStreams, "stats">;
+  live: Pick<LiveCountsStreams, "stats">;
   watch: Pick<RegistryWatch, "stats">;
   db: Database;
   imports: Imports;
@@ -24,7 +26,7 @@ export type Measured = {
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
 export function registerMetrics(metrics: Metrics, measured: Measured): void {
-  const { counts, statistics, budget, idempotency, keyUsage, streams, watch, imports, db } = measured;
+  const { counts, statistics, budget, idempotency, keyUsage, streams, live, watch, imports, db } = measured;
   const { counter, gauge } = metrics;
   counter("linkfence_requests_total", "requests answered", () => requestSamples(counts), ["route", "status"]);
   counter("linkfence_links_created_total", "links created", () => counts.created, "kind");
@@ -47,6 +49,7 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   counter("linkfence_idempotency_sweep_failures_total", "failed removals", () => counts.sweeps.failures);
   registerKeys(metrics, counts, keyUsage);
   registerStreams(metrics, counts.changes, streams);
+  registerLiveCounts(metrics, counts.live, live);
   registerEffective(metrics, counts, watch);
   registerImports(metrics, counts.imports, imports);
   registerDatabase(metrics, db);
@@ -67,6 +70,15 @@ function registerStreams({ counter, gauge }: Metrics, counts: Counts["changes"],
   counter("linkfence_change_streams_ended_total", "streams that ended", () => counts.ended, "why");
   counter("linkfence_change_streams_refused_total", "streams not opened", () => counts.refused, "bound");
   counter("linkfence_change_stream_failures_total", "failed reads for streams", () => counts.failures, "what");
+}
+
+function registerLiveCounts({ counter, gauge }: Metrics, counts: Counts["live"], live: Measured["live"]): void {
+  gauge("linkfence_count_streams", "streams of counts open", () => live.stats().open);
+  gauge("linkfence_count_stream_reads", "counts read for streams", () => live.stats().reads, "where");
+  counter("linkfence_count_stream_events_total", "counts sent in streams", () => counts.events);
+  counter("linkfence_count_streams_ended_total", "streams of counts that ended", () => counts.ended, "why");
+  counter("linkfence_count_streams_refused_total", "streams of counts not opened", () => counts.refused, "bound");
+  counter("linkfence_count_stream_failures_total", "failed reads for streams of counts", () => counts.failures, "what");
 }
 
 function registerEffective({ counter, gauge }: Metrics, { effective, trims }: Counts, watch: Measured["watch"]): void {

@@ -10,6 +10,7 @@ import { createRateLimits } from "./http/rate-limits.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
 import { createChangeStore } from "./store/changes.ts";
+import { createClickListing } from "./store/click-listing.ts";
 import { createIdempotency } from "./store/idempotency.ts";
 import { createImportStore } from "./store/imports.ts";
 import { createKeyListing } from "./store/key-listing.ts";
@@ -25,6 +26,7 @@ const BUDGET_BYTES = 1024 * 1024;
  * @param over what is to be otherwise: the part that is looked at
  */
 export function createPartialApp({ db, counts }: { db: Database; counts: Counts }, over: Partial<AppDeps>) {
+  const { statistics = createStatistics({ baseUrl: "http://127.0.0.1:1", timeoutMs: 1 }) } = over;
   const newCode = (length: number) => generateCode(length, randomBytes);
   const publicBaseUrl = "https://sho.example";
   const idempotency = createIdempotency({ db, counts, waitMs: 1000, maxWaiting: 1, queryTimeoutMs: 1000 });
@@ -42,7 +44,9 @@ export function createPartialApp({ db, counts }: { db: Database; counts: Counts 
     watch: { confirm: () => Promise.reject(), committedBy: () => null, glance: () => Promise.reject() },
     mono: () => performance.now(),
     imports: { run: () => Promise.reject(new Error("no imports here")) },
-    statistics: createStatistics({ baseUrl: "http://127.0.0.1:1", timeoutMs: 1 }),
+    statistics,
+    clickListing: createClickListing(db, statistics),
+    live: { admit: () => Promise.reject(new Error("no streams here")) },
     limits: createRateLimits({
       keyPerMinute: 0,
       addressPerMinute: 0,

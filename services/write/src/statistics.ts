@@ -1,11 +1,20 @@
-// Asks click-ingest for the clicks of a code. Whatever is wrong over there ends here as one failure of one route.
-import { LinkStats, Problem } from "@linkfence/contracts";
+// Asks click-ingest for what it has counted. Whatever is wrong over there ends here as one failure of one route.
+import {
+  type ClickRecord,
+  ClickRecords,
+  LinkSums,
+  OwnerSums,
+  Problem,
+  QUARTER_MS,
+  STATS_TOP,
+  type StepSums,
+} from "@linkfence/contracts";
 import { createValidator, exchange } from "@linkfence/service-shell";
 
 /** A hung ingest may hold this many requests at a time; the next ones are refused at once. */
 const MAX_CONCURRENT = 32;
-/** Statistics of one code are a few kilobytes. */
-const MAX_ANSWER_BYTES = 256 * 1024;
+/** A page of a thousand clicks with the longest hosts, in letters of three bytes, has a megabyte. */
+const MAX_ANSWER_BYTES = 2 * 1024 * 1024;
 
 export type StatisticsOptions = {
   /** URL of click-ingest. */
@@ -20,12 +29,19 @@ export type StatisticsOptions = {
 
 export type Statistics = ReturnType<typeof createStatistics>;
 
-/** Creates the reader of statistics. It rejects with `statistics-unavailable` and nothing else. */
+/** Cuts in ms since 1970, rising, at whole quarters of an hour: sums are asked for between each two that follow. */
+export type Edges = readonly number[];
+
+/** Where a page of clicks ends: it has at most so many, and starts behind a click where one is named. */
+export type ClickRange = { limit: number; before: string | null };
+
+/** Creates the reader of statistics. All of it rejects with `statistics-unavailable` and nothing else. */
 export function createStatistics({ baseUrl, secret, timeoutMs, onChange = () => {} }: StatisticsOptions) {
   const base = baseUrl.replace(/\/+$/, "");
   const headers: Record<string, string> = { Accept: "application/json" };
   if (secret !== undefined) headers.Authorization = `Bearer ${secret}`;
-  const validate = createValidator(LinkStats);
+  const [validateLink, validateOwner] = [createValidator(LinkSums), createValidator(OwnerSums)];
+  const validateClicks = createValidator(ClickRecords);
   const counts = { underWay: 0, failures: 0 };
   let failing = false;
 
@@ -35,16 +51,15 @@ export function createStatistics({ baseUrl, secret, timeoutMs, onChange = () => 
     failing = cause !== undefined;
   }
 
-  /** Reads the statistics of a code that exists. */
-  async function read(code: string): Promise<LinkStats> {
+  /** @param read takes the answer apart; it throws where the answer is nonsense */
+  async function ask<T>(path: string, query: Record<string, string>, read: (answer: unknown) => T): Promise<T> {
     if (counts.underWay >= MAX_CONCURRENT) throw unavailable();
     counts.underWay += 1;
     try {
-      const stats = validate(
-        await getJson(new URL(`${base}/v1/links/${code}/stats`), headers, AbortSignal.timeout(timeoutMs)),
-      );
+      const url = new URL(`${base}${path}?${new URLSearchParams(query)}`);
+      const found = read(await getJson(url, headers, AbortSignal.timeout(timeoutMs)));
       note(undefined);
-      return stats;
+      return found;
     } catch (error) {
       counts.failures += 1;
       note(causeOf(error));
@@ -54,7 +69,57 @@ export function createStatistics({ baseUrl, secret, timeoutMs, onChange = () => 
     }
   }
 
-  return { read, stats: () => ({ ...counts }) };
+  return {
+    /**
+     * Adds up the clicks of a code that exists.
+     * @param top how many values of each kind are wanted; 0 for none, and `top` is null then
+     */
+    readLink(code: string, edges: Edges, top: number = STATS_TOP): Promise<LinkSums> {
+      return ask(`/v1/links/${code}/stats`, { ...stepsOf(edges), top: String(top) }, (answer) => {
+        const sums = validateLink(answer);
+        if (sums.code !== code) throw new Error("click-ingest answered for another code");
+        checkSums(sums, edges);
+        return sums;
+      });
+    },
+
+    /** Adds up the clicks of an owner's links. */
+    readOwner(owner: string, edges: Edges): Promise<OwnerSums> {
+      return ask("/v1/stats", { owner, ...stepsOf(edges), top: String(STATS_TOP) }, (answer) => {
+        const sums = validateOwner(answer);
+        checkSums(sums, edges);
+        return sums;
+      });
+    },
+
+    /** Reads clicks of a code, newest first. */
+    readClicks(code: string, { limit, before }: ClickRange): Promise<ClickRecord[]> {
+      const query = { limit: String(limit), ...(before === null ? {} : { before }) };
+      return ask(`/v1/links/${code}/clicks`, query, (answer) => {
+        const { items } = validateClicks(answer);
+        if (items.length > limit) throw new Error("click-ingest answered more clicks than it was asked for");
+        return items;
+      });
+    },
+
+    stats: () => ({ ...counts }),
+  };
+}
+
+/** Steps are so many quarters of an hour each. */
+function stepsOf(edges: Edges): Record<string, string> {
+  const steps = edges.slice(1).map((edge, index) => (edge - (edges[index] ?? edge)) / QUARTER_MS);
+  return { start: String(edges[0]), steps: steps.join(",") };
+}
+
+type Sums = { total: number; bots: number; prefetches: number; series: StepSums[] };
+
+/** Numbers that do not add up are nonsense, too. */
+function checkSums({ total, bots, prefetches, series }: Sums, edges: Edges): void {
+  if (series.length !== edges.length - 1) throw new Error("click-ingest answered another number of steps");
+  const sum = (place: 0 | 1 | 2) => series.reduce((all, step) => all + step[place], 0);
+  if (sum(0) !== total || sum(1) !== bots || sum(2) !== prefetches)
+    throw new Error("the steps of click-ingest's answer do not add up to its sums");
 }
 
 async function getJson(url: URL, headers: Record<string, string>, signal: AbortSignal): Promise<unknown> {

@@ -6,6 +6,7 @@ import { createValidator, type Logger } from "@linkfence/service-shell";
 import { type RequestHandler, Router } from "express";
 import { type DeadLetter, writeDeadLetter } from "../domain/dead-letter.ts";
 import { judgeClick } from "../judge-click.ts";
+import type { DropReports } from "../queue/drop-reports.ts";
 import type { Intake } from "../queue/intake.ts";
 import type { Account, GivenBackReason, Ledger } from "../queue/ledger.ts";
 import type { Fates, Outcome } from "../queue/submission.ts";
@@ -16,6 +17,7 @@ export type ClicksRouteOptions = {
   intake: Pick<Intake, "offer">;
   deadClicks: Pick<DeadClicks, "bury">;
   ledger: Ledger;
+  drops: Pick<DropReports, "take">;
   logger: Logger;
   /** Puts the parsed body into `request.body`. */
   readBody: RequestHandler;
@@ -36,11 +38,11 @@ const checkBatch = createValidator(ClickBatch);
 
 /** Creates the route. */
 export function createClicksRoute(options: ClicksRouteOptions): Router {
-  const { intake, ledger, logger, readBody, now = Date.now } = options;
+  const { intake, ledger, drops, logger, readBody, now = Date.now } = options;
   const router = Router({ caseSensitive: true, strict: true });
 
   router.post("/v1/clicks", readBody, async (request, response) => {
-    const { sender, clicks } = checkBatch(request.body);
+    const { sender, clicks, dropped } = checkBatch(request.body);
     const gone = new AbortController();
     response.once("close", () => gone.abort());
     ledger.receive(clicks.length);
@@ -57,6 +59,7 @@ export function createClicksRoute(options: ClicksRouteOptions): Router {
       logger.warn("dead letters cannot be kept", { sender, error });
       throw giveBack("unburied");
     });
+    if (dropped) drops.take(dropped);
     ledger.answer(account);
     response.json(toResult(clicks.length, account));
   });

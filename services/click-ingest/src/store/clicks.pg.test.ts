@@ -7,7 +7,6 @@ import { classify } from "../domain/classify.ts";
 import { cleanText } from "../domain/click.ts";
 import { openClickStore } from "../test-support/open-store.ts";
 import { newClickId, SAMPLE_AT, sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
-import { createStatsStore } from "./stats.ts";
 
 let database: TestDatabase;
 let pool: Database;
@@ -126,16 +125,6 @@ describe("a locked table", () => {
     const plain = () =>
       pool.run((sql) => sql`INSERT INTO click VALUES (${newClickId()}, 1, now()) ON CONFLICT DO NOTHING`);
     await whileLocked("click", () => expect(plain()).rejects.toBeInstanceOf(DeadlineExceeded));
-  });
-
-  test("fails the reading of statistics at its deadline, and storing is not held up by that", async () => {
-    const reader = createDatabase({ url: database.url, applicationName: "test", max: 1, queryTimeoutMs: 300 });
-    const stats = createStatsStore(reader);
-    await whileLocked("click", () => expect(stats.countClicks("sample")).rejects.toBeInstanceOf(DeadlineExceeded));
-    await insert(sampleClicks(2, { code: "counted" }));
-    expect(await stats.countClicks("counted")).toBe(2);
-    expect(await stats.countClicks("never-seen")).toBe(0);
-    await reader.close();
   });
 });
 

@@ -7,7 +7,7 @@ test("never more than the bounds are taken, and a place that was given back can 
   fc.assert(
     fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
       const refused = { process: 0, owner: 0 };
-      const places = createPlaces({ total: 5, perOwner: 3, refused });
+      const places = createPlaces({ what: "streams", total: 5, perOwner: 3, refused });
       const open: { owner: string; leave: () => void }[] = [];
       let expected = { process: 0, owner: 0 };
       for (const { owner, leave } of acts) {

@@ -1,6 +1,8 @@
 import { Problem } from "@linkfence/contracts";
 
 export type PlaceBounds = {
+  /** Named where a bound is met. */
+  what: string;
   /** At the most, of all owners together. */
   total: number;
   /** At the most, of one owner. */
@@ -10,7 +12,7 @@ export type PlaceBounds = {
 };
 
 /** Bounds how many streams are open. Who does not find a place is told so at once. */
-export function createPlaces({ total, perOwner, refused }: PlaceBounds) {
+export function createPlaces({ what, total, perOwner, refused }: PlaceBounds) {
   const taken = new Map<string, number>();
   let all = 0;
 
@@ -23,11 +25,11 @@ export function createPlaces({ total, perOwner, refused }: PlaceBounds) {
     const own = taken.get(owner) ?? 0;
     if (own >= perOwner) {
       refused.owner += 1;
-      throw new Problem("overloaded", `you have ${perOwner} streams of changes open here already: close one`);
+      throw new Problem("overloaded", `you have ${perOwner} ${what} open here already: close one`);
     }
     if (all >= total) {
       refused.process += 1;
-      throw new Problem("overloaded", `this process has ${total} streams of changes open already: try again, or poll`);
+      throw new Problem("overloaded", `this process has ${total} ${what} open already: try again, or poll`);
     }
     all += 1;
     taken.set(owner, own + 1);

@@ -11,7 +11,7 @@ import type { Author } from "../store/link-rows.ts";
 /** Events written at a time: below 64 KiB, as the greatest has some 240 bytes. */
 export const EVENTS_AT_ONCE = 200;
 /** What is left to send when a stream is ended gets so long: a reader that reads at all needs less. */
-const END_MS = 1000;
+export const END_MS = 1000;
 
 /** Why streams end: the reader left, did not read, lost its key; or the process stops. */
 export type StreamEnd = keyof Counts["changes"]["ended"];
@@ -102,7 +102,7 @@ export function openChangeStream(response: Writable, options: StreamOptions) {
 }
 
 /** Resolves with whether everything written is out of this process within `timeoutMs`. */
-function awaitDrain(response: Writable, timeoutMs: number): Promise<boolean> {
+export function awaitDrain(response: Writable, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (drained: boolean) => {
       clearTimeout(timer);

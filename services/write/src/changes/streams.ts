@@ -33,6 +33,7 @@ export const STREAM_SCOPE: Scope = "links:read";
 export function createChangeStreams(options: ChangeStreamsOptions) {
   const { changes, counts, watchMs, readTimeoutMs, retryMs, heartbeatMs, drainMs, onTrouble } = options;
   const places = createPlaces({
+    what: "streams of changes",
     total: options.maxStreams,
     perOwner: options.maxPerOwner,
     refused: counts.refused,

@@ -1,4 +1,4 @@
-// Looks whether the log has moved on, for all streams of the process together: one statement each time, however many
+// Looks whether the log has moved on, for all streams of a kind together: one statement each time, however many
 // streams there are, and none while there is none. Delivery does not depend on any notification, which may be lost.
 // The same statement looks at the keys of the streams, so that a stream is never told of a change that was made after
 // its key had ended.
@@ -7,7 +7,11 @@ import type { Scope } from "@linkfence/contracts";
 import type { Counts } from "../counts.ts";
 import { allows } from "../domain/api-key.ts";
 import type { Glance } from "../store/changes.ts";
-import type { ChangeStream } from "./stream.ts";
+import type { Author } from "../store/link-rows.ts";
+import type { StreamEnd } from "./stream.ts";
+
+/** A stream as the watch knows it: told where the log's head is while its key is good, and ended when it is not. */
+export type WatchedStream = { author: Author; advance(head: number): void; end(why: StreamEnd): void };
 
 export type WatcherOptions = {
   glance: (keyIds: readonly string[]) => Promise<Glance>;
@@ -15,14 +19,14 @@ export type WatcherOptions = {
   everyMs: number;
   /** What a stream's key must allow. */
   scope: Scope;
-  counts: Counts["changes"];
+  counts: Pick<Counts["changes"], "failures">;
   /** Told the cause when looking begins to fail, and undefined when it works again. */
   onTrouble: (cause: unknown) => void;
 };
 
 /** Creates the watch over the log. It begins with the first stream and ends with the last. */
 export function createWatcher({ glance, everyMs, scope, counts, onTrouble }: WatcherOptions) {
-  const streams = new Set<ChangeStream>();
+  const streams = new Set<WatchedStream>();
   let running = false;
   let failing = false;
 
@@ -58,13 +62,13 @@ export function createWatcher({ glance, everyMs, scope, counts, onTrouble }: Wat
   }
 
   return {
-    add(stream: ChangeStream): void {
+    add(stream: WatchedStream): void {
       streams.add(stream);
       if (running) return;
       running = true;
       void run();
     },
-    remove: (stream: ChangeStream) => void streams.delete(stream),
+    remove: (stream: WatchedStream) => void streams.delete(stream),
     endAll(): void {
       for (const stream of streams) stream.end("stopped");
     },

@@ -11,6 +11,11 @@ export type Listing = { owner: string; filter: ListFilter };
 /** A listing of API keys: whose they are. A position in it has a key's id where that of a link has its code. */
 export type KeyListing = { keysOf: string };
 
+/** A listing of the clicks of an owner's link. A position in it has a click's id where that of a link has its code. */
+export type ClickListing = { clicksOf: string; owner: string };
+
+export type AnyListing = Listing | KeyListing | ClickListing;
+
 /** A cursor taken apart, and not believed yet. */
 export type UnverifiedCursor = { keyId: number; position: Position; signature: string };
 
@@ -32,9 +37,20 @@ export function parseCursor(text: string): UnverifiedCursor | undefined {
 }
 
 /** What is signed. As JSON no two different listings or positions have the same text. */
-export function signedText(keyId: number, { createdAt, code }: Position, listing: Listing | KeyListing): string {
+export function signedText(keyId: number, { createdAt, code }: Position, listing: AnyListing): string {
   if ("keysOf" in listing) return JSON.stringify(["keys", keyId, createdAt, code, listing.keysOf]);
+  if ("clicksOf" in listing) return JSON.stringify(["clicks", keyId, createdAt, code, listing.owner, listing.clicksOf]);
   const { owner, filter } = listing;
   const { state, tag, createdAfter, createdBefore } = filter;
   return JSON.stringify(["listing", keyId, createdAt, code, owner, state, tag, createdAfter, createdBefore]);
+}
+
+/** Where a click stands, in the shape of a position: its id without its four hyphens is as long as the longest code. */
+export function placeOfClick({ id, clickedAt }: { id: string; clickedAt: string }): Position {
+  return { createdAt: clickedAt, code: id.replaceAll("-", "") };
+}
+
+/** The other way round: the id of the click at a position that `placeOfClick` made. */
+export function clickOfPlace({ code }: Position): string {
+  return code.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }

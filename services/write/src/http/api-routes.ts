@@ -6,8 +6,14 @@ import { type ImportRouteDeps, importRoutes } from "./imports-routes.ts";
 import { instanceRoutes } from "./instances-routes.ts";
 import { type KeyRouteDeps, keyRoutes } from "./keys-routes.ts";
 import { type LinkRouteDeps, linkRoutes } from "./links-routes.ts";
+import { type StatsRouteDeps, statsRoutes } from "./stats-routes.ts";
 
-export type ApiRouteDeps = LinkRouteDeps & BatchRouteDeps & KeyRouteDeps & ChangeRouteDeps & ImportRouteDeps;
+export type ApiRouteDeps = LinkRouteDeps &
+  BatchRouteDeps &
+  KeyRouteDeps &
+  ChangeRouteDeps &
+  ImportRouteDeps &
+  StatsRouteDeps;
 
 /** Every call of the admin API. Nothing of `deps` is used before a request comes. */
 export function apiRoutes(deps: ApiRouteDeps): Routes {
@@ -18,6 +24,7 @@ export function apiRoutes(deps: ApiRouteDeps): Routes {
     ...changeRoutes(deps),
     ...importRoutes(deps),
     ...instanceRoutes(deps),
+    ...statsRoutes(deps),
     ...documentRoutes(() => routes),
   };
   return routes;

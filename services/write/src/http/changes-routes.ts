@@ -5,13 +5,11 @@ import { type ChangeStreams, STREAM_SCOPE } from "../changes/streams.ts";
 import { decideLastEventId } from "../domain/change-feed.ts";
 import type { ChangeStore } from "../store/changes.ts";
 import { call, type Reply, type Routes } from "./call.ts";
+import { EVENT_STREAM, prefersStream, STREAM_FIELDS } from "./event-stream.ts";
 
 export type ChangeRouteDeps = { changes: Pick<ChangeStore, "readRange">; streams: Pick<ChangeStreams, "admit"> };
 
 const DEFAULT_LIMIT = 100;
-const EVENT_STREAM = "text/event-stream";
-/** The last one keeps nginx, and what imitates it, from collecting the stream before it passes it on. */
-const STREAM_FIELDS = { "Content-Type": EVENT_STREAM, "Cache-Control": "no-store", "X-Accel-Buffering": "no" };
 const DESCRIPTION = `Each change of your links: which, when, and by which key; in the order in which they happened. Whoever
 goes on after the last \`seq\` that it saw misses nothing. Numbers have gaps. With \`Accept: ${EVENT_STREAM}\` the answer is a
 stream of server-sent events that does not end: \`id\` is the \`seq\`, \`event\` the \`type\`, \`data\` the change as JSON. It begins
@@ -63,11 +61,6 @@ export function changeRoutes({ changes, streams }: ChangeRouteDeps): Routes {
   });
 
   return { "/v1/changes": { get: listChanges } };
-}
-
-/** Of two that it likes the same, a caller gets what it names first; who says nothing, or likes neither, gets JSON. */
-function prefersStream(request: Request): boolean {
-  return request.accepts(["application/json", EVENT_STREAM]) === EVENT_STREAM;
 }
 
 function refuseLimit({ limit }: ListChangesQuery): void {

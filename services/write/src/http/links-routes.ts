@@ -2,7 +2,6 @@ import {
   CreateLinkRequest,
   isCode,
   Link,
-  LinkStats,
   Problem,
   RevocationState,
   RevokeQuery,
@@ -14,7 +13,6 @@ import type { Request } from "express";
 import { draftLink, type LinkDraft } from "../domain/link.ts";
 import { draftChange, refuseImmutable } from "../domain/metadata.ts";
 import type { TargetRules } from "../domain/target.ts";
-import type { Statistics } from "../statistics.ts";
 import type { KeyedRequest } from "../store/idempotency.ts";
 import type { KeyedLinkStore } from "../store/keyed-links.ts";
 import type { Author } from "../store/link-rows.ts";
@@ -47,7 +45,6 @@ export type LinkRouteDeps = {
   links: LinkStore;
   listing: LinkListing;
   keyedLinks: KeyedLinkStore;
-  statistics: Statistics;
   presentLink: PresentLink;
   rules: TargetRules;
   /** ms since 1970. */
@@ -56,7 +53,7 @@ export type LinkRouteDeps = {
 
 /** The calls that deal with one link. */
 export function linkRoutes(deps: LinkRouteDeps): Routes {
-  const { links, keyedLinks, listing, statistics, presentLink, rules, now } = deps;
+  const { links, keyedLinks, listing, presentLink, rules, now } = deps;
   const validate = createValidator(CreateLinkRequest);
   const validateChange = createValidator(UpdateLinkRequest);
   const judge = (value: object) => draftLink(validate(value), { ...rules, now: now() });
@@ -183,26 +180,10 @@ export function linkRoutes(deps: LinkRouteDeps): Routes {
     },
   });
 
-  const showStatistics = call({
-    scope: "stats:read",
-    describe: {
-      operationId: "getLinkStats",
-      summary: "Show how often a link was followed",
-      group: "Statistics",
-      answers: { 200: { description: "The counts", schema: LinkStats } },
-      problems: ["not-found", "statistics-unavailable"],
-    },
-    async handle(request, { owner }) {
-      const { code } = await findLink(links, request, owner);
-      return { status: 200, body: await statistics.read(code) };
-    },
-  });
-
   return {
     "/v1/links": { get: listCall(listing, presentLink), post: createLink },
     "/v1/links/:code": { get: showLink, patch: updateLink, delete: revokeLink },
     "/v1/links/:code/revocation": { get: showRevocation },
-    "/v1/links/:code/stats": { get: showStatistics },
   };
 }
 
@@ -211,7 +192,8 @@ export function linkNotFound(): Problem {
   return new Problem("not-found", "you have no link with this code");
 }
 
-async function findLink(links: LinkStore, request: Request, owner: string) {
+/** Finds the owner's link that the path names, or throws a Problem (404). */
+export async function findLink(links: LinkStore, request: Request, owner: string) {
   const link = await links.find(codeOf(request), owner);
   if (!link) throw linkNotFound();
   return link;

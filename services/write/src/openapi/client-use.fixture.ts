@@ -63,8 +63,18 @@ export const USES: Readonly<Record<string, Use>> = {
   },
   getLinkStats: {
     request: `{ path: { code: "abc" } }`,
-    read: "answer.total.toFixed()",
+    read: `typeof answer === "string" ? answer : answer.total.toFixed() + answer.series[0]?.start`,
     wrong: `{ path: { code: 5 } }`,
+  },
+  listClicks: {
+    request: `{ path: { code: "abc" }, query: { limit: 5, after: "cursor" } }`,
+    read: "answer.items[0]?.referrer",
+    wrong: `{ path: { code: "abc" }, query: { limit: "5" } }`,
+  },
+  getStats: {
+    request: `{ query: { from: "2026-01-31", interval: "hour", timezone: "Europe/Berlin" } }`,
+    read: "answer.links?.map(({ code, total }) => code + total)",
+    wrong: `{ query: { interval: "week" } }`,
   },
   createLinks: {
     request: `{ body: { links: [{ target: "https://example.com/" }] } }`,

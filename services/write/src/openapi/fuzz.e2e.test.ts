@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type ApiWorld, type Body, startApiWorld } from "../api-world.fixture.ts";
+import { type FakeIngest, startFakeIngest } from "../fake-ingest.fixture.ts";
 import { sendFile } from "../imports.fixture.ts";
 import { createJudge } from "./fuzz-judge.fixture.ts";
 import { createFuzzer, printTally } from "./fuzz-run.fixture.ts";
@@ -31,15 +32,12 @@ async function serve(listener: RequestListener) {
 }
 
 let world: ApiWorld;
-let ingest: Awaited<ReturnType<typeof serve>>;
+let ingest: FakeIngest;
 let fuzzer: ReturnType<typeof createFuzzer>;
 let spentMs = 0;
 let left = operations.length;
 beforeAll(async () => {
-  ingest = await serve((request, response) => {
-    const code = request.url?.split("/")[3];
-    response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ code, total: 7 }));
-  });
+  ingest = await startFakeIngest();
   world = await startApiWorld({
     CLICK_INGEST_URL: ingest.url,
     // A database that is merely slow is no finding.
@@ -54,7 +52,7 @@ beforeAll(async () => {
 afterAll(async () => {
   fuzzer.close();
   await world.stop();
-  await ingest.close();
+  ingest.close();
   process.stdout.write(`fuzzed with seed ${SEED}\n${printTally(fuzzer.tally)}`);
 });
 

@@ -54,6 +54,8 @@ export const rows: Readonly<Record<string, Row>> = {
   getRevocation: { things: [revokedLink], stranger: "not-found", owner: 200 },
   listInstances: { touchesNothing: "the same for every holder of an admin key, who may see all of them" },
   getLinkStats: { things: links, stranger: "not-found", owner: 503 },
+  listClicks: { things: links, stranger: "not-found", owner: 503 },
+  getStats: { touchesNothing: "it adds up what belongs to the caller's own owner, whose name is not asked for" },
   listChanges: { things: [revokedLink], ask: () => ({ query: "limit=1000" }), stranger: "hidden", owner: 200 },
   importLinks: {
     things: [importMaker],

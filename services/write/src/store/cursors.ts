@@ -1,22 +1,15 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Problem } from "@linkfence/contracts";
 import type { Database } from "@linkfence/db";
-import {
-  formatCursor,
-  type KeyListing,
-  type Listing,
-  type Position,
-  parseCursor,
-  signedText,
-} from "../domain/cursor.ts";
+import { type AnyListing, formatCursor, type Position, parseCursor, signedText } from "../domain/cursor.ts";
 
 /** More than a rotation needs; older ones no longer verify. */
 const KEYS_READ = 10;
 
 export type Cursors = {
-  issue(position: Position, listing: Listing | KeyListing): string;
+  issue(position: Position, listing: AnyListing): string;
   /** Where the page starts. Throws a Problem `invalid-cursor` for everything that `issue` did not make for this listing. */
-  read(text: string, listing: Listing | KeyListing): Position;
+  read(text: string, listing: AnyListing): Position;
 };
 
 type CursorKey = { id: number; secret: Uint8Array };
@@ -52,7 +45,7 @@ export function cutPage<T>(rows: readonly T[], limit: number): { items: T[]; end
   return { items, end: rows.length > limit ? (items.at(-1) ?? null) : null };
 }
 
-function sign({ id, secret }: CursorKey, position: Position, listing: Listing | KeyListing): string {
+function sign({ id, secret }: CursorKey, position: Position, listing: AnyListing): string {
   return createHmac("sha256", secret)
     .update(signedText(id, position, listing), "utf8")
     .digest("base64url");
