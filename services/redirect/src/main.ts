@@ -49,6 +49,7 @@ const random = Math.random;
 const ttlMs = config.CACHE_TTL_MS;
 const followsFeed = config.LISTEN_ENABLED || config.POLL_INTERVAL_MS > 0;
 const warn = createRareWarning(logger);
+const start = { incarnation: randomUUID(), at: Date.now() };
 
 await runService(logger, async (onStop) => {
   const lookUp = config.CLICK_MMDB_FILE === undefined ? null : await openCountries(config.CLICK_MMDB_FILE);
@@ -119,7 +120,7 @@ async function openSpoolAsTold(): Promise<Spool | null> {
     segmentBytes: CLICK_SPOOL_SEGMENT_BYTES,
     fs: realFileSystem,
     lock: lockDirectory,
-    incarnation: randomUUID(),
+    start,
     now: () => performance.now(),
     onTrouble: (what, error) => warn(`click spool: ${what}`, error),
   });
@@ -134,10 +135,13 @@ async function openSpoolAsTold(): Promise<Spool | null> {
 type Clicks = { ring: ClickRing; spool: Spool | null; countryOf: (address: string) => string | undefined };
 
 function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
-  const clicks = createClickPath({
+  const { CLICK_INGEST_URL: baseUrl, CLICK_INGEST_SECRET: secret } = config;
+  const dropped = () => clicks.dropReport();
+  const clicks: ClickPath = createClickPath({
     ...of,
+    start,
     capacity: config.CLICK_QUEUE_CAPACITY,
-    send: createIngestClient(config.CLICK_INGEST_URL, `redirect-${randomUUID()}`, config.CLICK_INGEST_SECRET),
+    send: createIngestClient({ baseUrl, sender: `redirect-${start.incarnation}`, secret, dropped }),
     newClickId: createClickIds(),
     now: () => performance.now(),
     random,

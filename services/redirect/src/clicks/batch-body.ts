@@ -1,3 +1,5 @@
+import type { DropReport } from "@linkfence/contracts";
+
 const [COMMA, END] = [Buffer.from(","), Buffer.from("]}")];
 
 /**
@@ -5,9 +7,9 @@ const [COMMA, END] = [Buffer.from(","), Buffer.from("]}")];
  * @param sender name under which the ingest's log speaks of this process
  */
 export function createBatchBody(sender: string) {
-  const begin = Buffer.from(`{"sender":${JSON.stringify(sender)},"clicks":[`);
-  return (payloads: readonly Buffer[]): Buffer => {
-    const parts: Buffer[] = [begin];
+  return (payloads: readonly Buffer[], dropped: DropReport): Buffer => {
+    const head = JSON.stringify({ sender, dropped });
+    const parts: Buffer[] = [Buffer.from(`${head.slice(0, -1)},"clicks":[`)];
     for (const payload of payloads) parts.push(payload, COMMA);
     parts[parts.length - 1] = END;
     return Buffer.concat(parts);

@@ -55,12 +55,11 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
   const now = () => performance.now();
   const place = { directory: "/spool", maxBytes, segmentBytes: 100_000 };
   const lock = async () => ({ release: async () => {} });
+  const start = { incarnation: `p${++ids}`, at: ids };
   const spool =
-    disk === undefined
-      ? null
-      : await openSpool({ ...place, fs: disk.fs, lock, incarnation: `p${++ids}`, now, onTrouble: () => {} });
+    disk === undefined ? null : await openSpool({ ...place, fs: disk.fs, lock, start, now, onTrouble: () => {} });
   const options: ClickPathOptions = {
-    ...{ ring, capacity, spool, now, random: () => 0.99, countryOf: () => undefined },
+    ...{ ring, start, capacity, spool, now, random: () => 0.99, countryOf: () => undefined },
     send: async (payloads) => {
       const clicks = payloads.map((payload) => JSON.parse(payload.toString()) as Click);
       sent.push(clicks.map(({ id }) => id));
@@ -76,7 +75,7 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
   };
   const drained = () => waitFor("an empty ring", () => path.stats().inRing === 0);
   const settled = () => waitFor("the end of every click", () => path.ledger().inFlight === 0);
-  return { path, spool, sent, troubles, click, drained, settled };
+  return { path, start, spool, sent, troubles, click, drained, settled };
 }
 
 /** The right side of the ledger less its left one. */

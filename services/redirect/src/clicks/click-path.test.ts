@@ -126,6 +126,25 @@ describe("the spool", () => {
     expect([ingest.rows.size, gap(next.path)]).toEqual([400, 0]);
   });
 
+  test("reports what processes before it dropped, too, and as a bound what their kills took, under one name", async () => {
+    const disk = createDisk();
+    const first = await startPath({ disk, capacity: 4, answer: () => AWAY });
+    const { incarnation, at: since } = first.start;
+    expect(first.path.dropReport()).toEqual({ incarnation, since, totals: [] });
+    first.click(10);
+    const own = { reason: "ring-full", total: 6 };
+    expect(first.path.dropReport()).toEqual({ incarnation, since, totals: [own] });
+    await first.drained();
+    const killed = await startPath({ disk: disk.copy(), answer: () => AWAY });
+    const bound = killed.spool?.earlier.lost ?? 0;
+    expect(bound).toBeGreaterThanOrEqual(6);
+    expect(killed.path.dropReport()).toEqual({ incarnation, since, totals: [{ reason: "killed", total: bound }] });
+    await first.path.stop(0);
+    const next = await startPath({ disk, capacity: 4, answer: () => AWAY });
+    next.click(5);
+    expect(next.path.dropReport()).toEqual({ incarnation, since, totals: [{ ...own, total: 7 }] });
+  });
+
   test("takes what memory has no room for, and gives it back in order", async () => {
     let isAway = true;
     const ingest = createIngest();

@@ -1,6 +1,7 @@
 // The way of a click, put together: ring, drain, spool, queue, sender; and its ledger, which closes at every moment.
-import { HEADER_BLOCK } from "../spool/account.ts";
-import { type Drops, makeDrops } from "../spool/drops.ts";
+import type { DropReport } from "@linkfence/contracts";
+import { HEADER_BLOCK, type Start } from "../spool/account.ts";
+import { type Drops, makeDrops, NO_DROPS } from "../spool/drops.ts";
 import type { Spool } from "../spool/open-spool.ts";
 import { createClickBatches } from "./click-batches.ts";
 import { createClickDrain, type DrainOptions } from "./click-drain.ts";
@@ -16,6 +17,8 @@ const LINGER_MS = 100;
 export type ClickPathOptions = Pick<SenderOptions, "send" | "now" | "random" | "onTrouble"> &
   Pick<DrainOptions, "newClickId" | "countryOf"> & {
     ring: ClickRing;
+    /** This process. */
+    start: Start;
     /** Clicks that the ring can hold. */
     capacity: number;
     spool: Spool | null;
@@ -24,7 +27,8 @@ export type ClickPathOptions = Pick<SenderOptions, "send" | "now" | "random" | "
 export type ClickPath = ReturnType<typeof createClickPath>;
 
 /** Starts carrying clicks at once, those first that an earlier process left in the spool. */
-export function createClickPath({ ring, capacity, spool, newClickId, countryOf, ...sending }: ClickPathOptions) {
+export function createClickPath(options: ClickPathOptions) {
+  const { ring, start, capacity, spool, newClickId, countryOf, ...sending } = options;
   // Without a spool it is the ring that is bounded.
   const queue = createClickQueue(spool === null ? Number.POSITIVE_INFINITY : capacity * MEMORY_BYTES_PER_CLICK);
   for (const left of spool?.left ?? []) queue.addLeft(left, HEADER_BLOCK);
@@ -98,6 +102,18 @@ export function createClickPath({ ring, capacity, spool, newClickId, countryOf, 
       const inFlight = waiting + drain.underWay() + queue.clicks() - givenUp;
       const found = recovered + batches.counts().found;
       return { accepted, recovered: found, inserted, duplicate, deadLettered, refused, dropped: drops(), inFlight };
+    },
+    /**
+     * What was dropped, for the statistics: also by earlier processes on the spool, whose last words may not have arrived.
+     * `killed` is what they may have lost by their unclean ends, at the most.
+     */
+    dropReport(): DropReport {
+      const { incarnation, at: since } = spool?.first ?? start;
+      const own = drops();
+      const earlier = spool?.earlier ?? { lost: 0, drops: NO_DROPS };
+      const counts = Object.entries({ ...makeDrops((reason) => earlier.drops[reason] + own[reason]), killed: earlier.lost });
+      const totals = counts.map(([reason, total]) => ({ reason, total })).filter(({ total }) => total > 0);
+      return { incarnation, since, totals };
     },
     stats: () => ({
       batches: sender.counts().batches,

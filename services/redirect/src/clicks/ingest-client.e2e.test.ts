@@ -13,6 +13,7 @@ const clicks: Click[] = [1, 2].map((n) => ({
   userAgent: null,
 }));
 const payloads = clicks.map((click) => Buffer.from(JSON.stringify(click)));
+const dropped = { incarnation: "redirect-1", since: 1_700_000_000_000, totals: [{ reason: "ring-full", total: 3 }] };
 const account = (over: object = {}) => JSON.stringify({ received: 2, inserted: 1, duplicate: 1, refused: 0, ...over });
 
 const servers: Server[] = [];
@@ -30,7 +31,8 @@ async function sendTo(listener: RequestListener, signal = new AbortController().
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  return createIngestClient(`http://127.0.0.1:${port}`, "redirect-1", secret)(payloads, signal);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  return createIngestClient({ baseUrl, sender: "redirect-1", secret, dropped: () => dropped })(payloads, signal);
 }
 
 const answer =
@@ -52,7 +54,7 @@ describe("a batch", () => {
       );
       response.end(account());
     });
-    expect(got).toEqual(["POST", "/v1/clicks", "application/json", { sender: "redirect-1", clicks }]);
+    expect(got).toEqual(["POST", "/v1/clicks", "application/json", { sender: "redirect-1", dropped, clicks }]);
     expect(result).toEqual({ kind: "stored", result: { received: 2, inserted: 1, duplicate: 1, refused: 0 } });
   });
 

@@ -1,4 +1,4 @@
-import { ClickBatchResult } from "@linkfence/contracts";
+import { ClickBatchResult, type DropReport } from "@linkfence/contracts";
 import { createValidator, exchange } from "@linkfence/service-shell";
 import { createBatchBody } from "./batch-body.ts";
 import type { SendResult } from "./click-sender.ts";
@@ -8,13 +8,19 @@ const DEADLINE_MS = 8000;
 /** An honest answer has five small numbers. */
 const ANSWER_MAX_BYTES = 65_536;
 
-/**
- * Creates the function that sends one batch to the ingest, each click as the JSON that it is.
- * @param baseUrl the ingest's URL
- * @param sender name under which the ingest's log speaks of this process
- * @param secret what the ingest wants to know of its callers, if anything
- */
-export function createIngestClient(baseUrl: string, sender: string, secret?: string) {
+export type IngestClientOptions = {
+  /** The ingest's URL. */
+  baseUrl: string;
+  /** Name under which the ingest's log speaks of this process. */
+  sender: string;
+  /** What the ingest wants to know of its callers, if anything. */
+  secret?: string | undefined;
+  /** What each batch says of clicks that will never come. */
+  dropped: () => DropReport;
+};
+
+/** Creates the function that sends one batch to the ingest, each click as the JSON that it is. */
+export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestClientOptions) {
   const url = new URL(`${baseUrl.replace(/\/+$/, "")}/v1/clicks`);
   const headers: Record<string, string> = { "Content-Type": "application/json" };
   if (secret !== undefined) headers.Authorization = `Bearer ${secret}`;
@@ -31,7 +37,7 @@ export function createIngestClient(baseUrl: string, sender: string, secret?: str
       const { status, text } = await exchange(url, {
         method: "POST",
         headers,
-        body: makeBody(payloads),
+        body: makeBody(payloads, dropped()),
         signal: attempt.signal,
         maxBytes: ANSWER_MAX_BYTES,
       });

@@ -20,6 +20,7 @@ import { encodeFrames } from "./frame.ts";
 const MAX = Number.MAX_SAFE_INTEGER;
 const account: Account = {
   incarnation: "7f1d1c0e-3d2b-4f7e-9a5f-0d9d3c1b2a10",
+  first: { incarnation: "0b1e5a52-6d55-4e0c-8f6c-b7c7f3a0a001", at: 1_700_000_000_000 },
   seq: 4,
   reserved: 20_000,
   ended: 12_000,
@@ -66,8 +67,9 @@ describe("the account of a process", () => {
   test("fits its block, as a header does, whatever its numbers are", () => {
     const drops = makeDrops(() => MAX);
     const most = { incarnation: account.incarnation, unspooled: MAX, drops };
+    const first = { ...account.first, at: MAX };
     expect(
-      encodeAccount({ ...most, seq: MAX, reserved: MAX, ended: MAX, lostEarlier: MAX, dropsEarlier: drops }),
+      encodeAccount({ ...most, first, seq: MAX, reserved: MAX, ended: MAX, lostEarlier: MAX, dropsEarlier: drops }),
     ).toHaveLength(1024);
     expect(encodeHeader({ ...most, number: MAX, spooled: MAX })).toHaveLength(HEADER_BLOCK);
     expect(decodeHeader(encodeHeader(header))).toEqual(expect.objectContaining(header));
@@ -96,11 +98,12 @@ describe("what may be lost after an unclean end", () => {
   });
 
   test("adds up over processes, as the drops do, each as far as it was written down", () => {
-    const next = beginAccount("next", account, [{ header, clicks: 0 }]);
-    expect(next).toMatchObject({ incarnation: "next", seq: 5, ended: 0, unspooled: 0, drops: NO_DROPS });
+    const next = beginAccount({ incarnation: "next", at: 9 }, account, [{ header, clicks: 0 }]);
+    expect(next).toMatchObject({ incarnation: "next", first: account.first, seq: 5, ended: 0, unspooled: 0, drops: NO_DROPS });
     expect(next.lostEarlier).toBe(7 + 20_000 - 12_100 - 30);
     expect(next.dropsEarlier).toEqual({ ...NO_DROPS, "ring-full": 27, damaged: 1 });
-    expect(beginAccount("first", null, [])).toMatchObject({ seq: 1, lostEarlier: 0, dropsEarlier: NO_DROPS });
+    const first = { incarnation: "first", at: 8 };
+    expect(beginAccount(first, null, [])).toMatchObject({ first, seq: 1, lostEarlier: 0, dropsEarlier: NO_DROPS });
   });
 
   test("is never less than what is missing, whatever of a process was written down before its end", () => {

@@ -4,15 +4,20 @@
 import { type Drops, makeDrops } from "./drops.ts";
 import { encodeFrames, readFrames } from "./frame.ts";
 
-/** Both blocks of an account lie in one page of 4 KiB. The longest account has about 600 bytes. */
+/** Both blocks of an account lie in one page of 4 KiB. The longest account has about 700 bytes. */
 export const ACCOUNT_BLOCK = 1024;
 /** The longest header has about 300 bytes. */
 export const HEADER_BLOCK = 512;
 const FORMAT = 1;
 
+/** A process, and when it was started, in ms since 1970. */
+export type Start = { incarnation: string; at: number };
+
 export type Account = {
   /** Id of the process. */
   incarnation: string;
+  /** Id and start, in ms since 1970, of the first process on this directory: since then its losses are summed up. */
+  first: Start;
   /** Rises with each writing; the greater one of two blocks counts. */
   seq: number;
   /** The process has accepted no more clicks than this, whenever it ended. */
@@ -103,13 +108,14 @@ export function sumDrops({ incarnation, drops, dropsEarlier }: Account, segments
 
 /** How the account of a process begins that comes after others. */
 export function beginAccount(
-  incarnation: string,
+  start: Start,
   former: Account | null,
   segments: readonly LeftSegment[],
 ): Omit<Account, "reserved"> {
   const none = makeDrops(() => 0);
   return {
-    incarnation,
+    incarnation: start.incarnation,
+    first: former?.first ?? start,
     seq: (former?.seq ?? 0) + 1,
     ended: 0,
     unspooled: 0,

@@ -19,8 +19,9 @@ beforeEach(() => {
 /** Opens what the disk holds, as the next process does. */
 async function open(on = disk): Promise<Spool> {
   starts += 1;
+  const start = { incarnation: `process-${starts}`, at: starts };
   return openSpool({
-    ...{ directory: "/spool", maxBytes: 1_000_000, segmentBytes: 100_000, fs: on.fs, incarnation: `process-${starts}` },
+    ...{ directory: "/spool", maxBytes: 1_000_000, segmentBytes: 100_000, fs: on.fs, start },
     lock: async () => ({ release: async () => {} }),
     now: () => 0,
     onTrouble: (what) => void troubles.push(what),
@@ -140,7 +141,8 @@ describe("a directory is refused, with the setting's name,", () => {
   });
 
   test("when another process has it", async () => {
-    const options = { directory: "/spool", maxBytes: 1, segmentBytes: 1, fs: disk.fs, incarnation: "x", now: () => 0 };
+    const start = { incarnation: "x", at: 0 };
+    const options = { directory: "/spool", maxBytes: 1, segmentBytes: 1, fs: disk.fs, start, now: () => 0 };
     const refusal = openSpool({ ...options, lock: async () => null, onTrouble: () => {} });
     await expect(refusal).rejects.toThrow("another process uses it");
   });

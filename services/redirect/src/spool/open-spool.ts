@@ -1,7 +1,7 @@
 // Opens a directory as the spool of this process: takes its lock, finds out what an earlier process left there and what
 // that one may have lost, and writes down the beginning of its own account, before the first click.
 import { ConfigError } from "@linkfence/service-shell";
-import { beginAccount, decodeHeader, HEADER_BLOCK, type SegmentHeader, UnknownFormat } from "./account.ts";
+import { beginAccount, decodeHeader, HEADER_BLOCK, type SegmentHeader, type Start, UnknownFormat } from "./account.ts";
 import { type AccountFile, openAccountFile, type Standing } from "./account-file.ts";
 import { type Drops, NO_DROPS } from "./drops.ts";
 import type { FileSystem } from "./file-system.ts";
@@ -26,8 +26,8 @@ export type SpoolOptions = {
   fs: FileSystem;
   /** Resolves with null where another process has the lock. */
   lock: (directory: string) => Promise<Lock | null>;
-  /** Id of this process. */
-  incarnation: string;
+  /** This process. */
+  start: Start;
   /** Milliseconds of a clock that never steps. */
   now: () => number;
   onTrouble: (what: string, error: unknown) => void;
@@ -41,18 +41,18 @@ type FoundSegment = { number: number; size: number; header: SegmentHeader | null
 
 /** Opens it. Throws a ConfigError where the directory cannot be used. */
 export async function openSpool(options: SpoolOptions) {
-  const { directory, fs, incarnation, now, onTrouble } = options;
+  const { directory, fs, start, now, onTrouble } = options;
   const lock = await refusing(directory, () => options.lock(directory));
   if (lock === null)
     throw unusable(directory, "another process uses it: each redirect process needs a directory of its own");
   try {
     const file = await refusing(directory, () => openAccountFile({ fs, directory, now, onTrouble }));
     const { found, lastNumber } = await refusing(directory, () => findSegments(options));
-    const account = beginAccount(incarnation, file.former, found);
+    const account = beginAccount(start, file.former, found);
     await file.begin(account);
-    const { lostEarlier, dropsEarlier } = account;
+    const { first, lostEarlier, dropsEarlier } = account;
     const lostLast = lostEarlier - (file.former?.lostEarlier ?? 0);
-    return assemble(options, { lock, file, found, lastNumber, lostEarlier, lostLast, dropsEarlier });
+    return assemble(options, { lock, file, found, lastNumber, first, lostEarlier, lostLast, dropsEarlier });
   } catch (error) {
     await lock.release();
     throw error;
@@ -64,14 +64,16 @@ type Opened = {
   file: AccountFile;
   found: readonly FoundSegment[];
   lastNumber: number;
+  first: Start;
   lostEarlier: number;
   lostLast: number;
   dropsEarlier: Drops;
 };
 
 function assemble(options: SpoolOptions, opened: Opened) {
-  const { incarnation, now } = options;
-  const { lock, file, found, lastNumber, lostEarlier, lostLast, dropsEarlier } = opened;
+  const { start, now } = options;
+  const { incarnation } = start;
+  const { lock, file, found, lastNumber, first, lostEarlier, lostLast, dropsEarlier } = opened;
   let standing: Standing | null = null;
   let syncedAt = now();
   const segments = createSegments({
@@ -101,6 +103,8 @@ function assemble(options: SpoolOptions, opened: Opened) {
       await file.end(last, segments.spooled());
       await lock.release();
     },
+    /** The first process on this directory. */
+    first,
     /** Clicks that processes before this one may have lost by an unclean end, at the most; the last one alone; and drops. */
     earlier: { lost: lostEarlier, lostLast, drops: dropsEarlier },
     stats: () => ({ ...segments.stats(), ...file.stats() }),
