@@ -14,7 +14,8 @@ const REDIRECTS_MAX = 11;
 export const startSchema = Type.Object({
   LINKFENCE_DATA_DIR: setting.text({
     default: ".data",
-    description: "where the embedded PostgreSQL, the admin key, the services' shared secret and the clicks on their way are kept",
+    description:
+      "where the embedded PostgreSQL, the admin key, the services' shared secret and the clicks on their way are kept",
   }),
   LINKFENCE_PORT_BASE: setting.integer(1, 65_535 - 39, {
     default: 7000,

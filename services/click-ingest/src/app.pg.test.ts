@@ -44,7 +44,14 @@ afterAll(async () => {
 
 async function serve(parts: Pick<Parameters<typeof createApp>[0], "intake">) {
   const stats = createStatsStore(pool);
-  const app = createApp({ ...parts, deadClicks: openDeadClicks(pool), ledger, stats, drops, logger: createQuietLogger() });
+  const app = createApp({
+    ...parts,
+    deadClicks: openDeadClicks(pool),
+    ledger,
+    stats,
+    drops,
+    logger: createQuietLogger(),
+  });
   const started = createServer(app);
   await new Promise<void>((resolve) => started.listen(0, "127.0.0.1", resolve));
   return { server: started, url: `http://127.0.0.1:${(started.address() as AddressInfo).port}` };

@@ -97,7 +97,19 @@ await runService(logger, async (onStop) => {
   const writer = createWriter({ intake, insert: clicks.insert, batchMax: config.BATCH_MAX, logger });
   const drops = createDropReports({ note: createDropStore(readerPool).note, logger, now: Date.now });
   const pools = { writer: writerPool, reader: readerPool, keeper: keeperPool };
-  const observed = { ledger, intake, writer, drops, dayValues, bodies, authentication, days, deadClicks, upkeep, pools };
+  const observed = {
+    ledger,
+    intake,
+    writer,
+    drops,
+    dayValues,
+    bodies,
+    authentication,
+    days,
+    deadClicks,
+    upkeep,
+    pools,
+  };
   const metrics = createIngestMetrics(observed);
 
   const ops = await listen(createOpsHandler(metrics, createReadiness(intake, clicks)), {

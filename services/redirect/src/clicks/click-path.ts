@@ -111,7 +111,10 @@ export function createClickPath(options: ClickPathOptions) {
       const { incarnation, at: since } = spool?.first ?? start;
       const own = drops();
       const earlier = spool?.earlier ?? { lost: 0, drops: NO_DROPS };
-      const counts = Object.entries({ ...makeDrops((reason) => earlier.drops[reason] + own[reason]), killed: earlier.lost });
+      const counts = Object.entries({
+        ...makeDrops((reason) => earlier.drops[reason] + own[reason]),
+        killed: earlier.lost,
+      });
       const totals = counts.map(([reason, total]) => ({ reason, total })).filter(({ total }) => total > 0);
       return { incarnation, since, totals };
     },

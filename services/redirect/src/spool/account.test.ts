@@ -99,7 +99,14 @@ describe("what may be lost after an unclean end", () => {
 
   test("adds up over processes, as the drops do, each as far as it was written down", () => {
     const next = beginAccount({ incarnation: "next", at: 9 }, account, [{ header, clicks: 0 }]);
-    expect(next).toMatchObject({ incarnation: "next", first: account.first, seq: 5, ended: 0, unspooled: 0, drops: NO_DROPS });
+    expect(next).toMatchObject({
+      incarnation: "next",
+      first: account.first,
+      seq: 5,
+      ended: 0,
+      unspooled: 0,
+      drops: NO_DROPS,
+    });
     expect(next.lostEarlier).toBe(7 + 20_000 - 12_100 - 30);
     expect(next.dropsEarlier).toEqual({ ...NO_DROPS, "ring-full": 27, damaged: 1 });
     const first = { incarnation: "first", at: 8 };
