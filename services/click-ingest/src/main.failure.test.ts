@@ -197,7 +197,7 @@ describe("readers of statistics that all wait", () => {
         p_prefetches boolean[], p_values_max integer
       ) RETURNS uuid[] LANGUAGE sql AS $$ INSERT INTO elsewhere SELECT unnest(p_ids); SELECT '{}'::uuid[] $$`);
     await database.sql.begin(async (sql) => {
-      await sql`LOCK TABLE click IN ACCESS EXCLUSIVE MODE`;
+      await sql`LOCK TABLE click_hour IN ACCESS EXCLUSIVE MODE`;
       const readers = Array.from({ length: 150 }, () => fetch(`${service.url}/v1/links/sample/stats`));
       await until(async () => (await database.sql`SELECT 1 FROM pg_locks WHERE NOT granted`).length === 2);
       expect(await postBatch(service.url, sampleClicks(10))).toMatchObject({ inserted: 10 });
