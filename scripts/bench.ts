@@ -5,6 +5,7 @@ import type { Bench, Subject } from "./bench/bench-subject.ts";
 import { creation } from "./bench/creation.ts";
 import { ingest } from "./bench/ingest.ts";
 import { listing } from "./bench/listing.ts";
+import { neighbours } from "./bench/neighbours.ts";
 import { openOwnServer } from "./bench/own-server.ts";
 import { createResults, formatTable } from "./bench/results.ts";
 import { revocation } from "./bench/revocation.ts";
@@ -12,7 +13,15 @@ import { spool } from "./bench/spool.ts";
 import { statistics } from "./bench/statistics.ts";
 import { readNumber, runCommand, UsageError } from "./command.ts";
 
-const subjects: Readonly<Record<string, Subject>> = { listing, creation, revocation, spool, ingest, statistics };
+const subjects: Readonly<Record<string, Subject>> = {
+  listing,
+  creation,
+  revocation,
+  spool,
+  neighbours,
+  ingest,
+  statistics,
+};
 const OWNERS = 10_000;
 const LINKS_MIN = 20_000;
 const LINKS_MAX = 100_000_000;
@@ -27,7 +36,8 @@ Usage: pnpm bench <subject> [--links <n>] [--clicks <n>] [--spread <how>] [--dat
 
 ${names.join("\n")}
 
-  --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, spool 20,000, ingest 100,000,
+  --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, spool and neighbours 20,000,
+                      ingest 100,000,
                       the others 1 million)
   --clicks <n>        clicks that ingest sends, or of the link that statistics are about (10,000 to 100 million);
                       300,000 unless it says otherwise

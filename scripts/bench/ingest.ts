@@ -145,12 +145,7 @@ export const ingest: Subject = {
   links: 100_000,
   async run(bench) {
     const { server, results } = bench;
-    const admin = await server.start("postgres");
-    await withSql(admin, 1, async (sql) => {
-      await sql.unsafe(`DROP DATABASE IF EXISTS ${DATABASE} WITH (FORCE)`);
-      await sql.unsafe(`CREATE DATABASE ${DATABASE}`);
-    });
-    const url = await server.start(DATABASE);
+    const url = await server.startEmpty(DATABASE);
     await migrate(url, "stats");
     const service = await startService("click-ingest", { STATS_DATABASE_URL: url });
     await waitUntilReady(service);

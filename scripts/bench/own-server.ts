@@ -37,20 +37,30 @@ export async function openOwnServer(directory: string | null) {
     server = undefined;
   }
 
+  /** Starts it, or starts it anew where it runs with other settings. Returns the URL of a database. */
+  async function start(database: string, { seeding = false } = {}): Promise<string> {
+    if (server?.seeding !== seeding) await stop();
+    server ??= {
+      seeding,
+      running: await startLocalPostgres({
+        dataDir: root,
+        startTimeoutMs: TIMEOUT_MS,
+        stopTimeoutMs: TIMEOUT_MS,
+        settings: seeding ? SEEDING : SERVING,
+      }),
+    };
+    return server.running.url(database);
+  }
+
   return {
-    /** Starts it, or starts it anew where it runs with other settings. Returns the URL of a database. */
-    async start(database: string, { seeding = false } = {}): Promise<string> {
-      if (server?.seeding !== seeding) await stop();
-      server ??= {
-        seeding,
-        running: await startLocalPostgres({
-          dataDir: root,
-          startTimeoutMs: TIMEOUT_MS,
-          stopTimeoutMs: TIMEOUT_MS,
-          settings: seeding ? SEEDING : SERVING,
-        }),
-      };
-      return server.running.url(database);
+    start,
+    /** The same for a database of this name that is new and empty. */
+    async startEmpty(database: string): Promise<string> {
+      await withSql(await start("postgres"), 1, async (sql) => {
+        await sql.unsafe(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
+        await sql.unsafe(`CREATE DATABASE ${database}`);
+      });
+      return start(database);
     },
     /** Number of its main process, where it runs. */
     pid: () => server?.running.pid,

@@ -10,8 +10,7 @@ import type { Bench, Subject } from "./bench-subject.ts";
 import { runClosedLoop } from "./closed-loop.ts";
 import { cpuOf } from "./cpu-time.ts";
 import { median, percentile } from "./numbers.ts";
-import { withSql } from "./own-server.ts";
-import { openSeeded } from "./seed.ts";
+import { openSeeded, pickActive } from "./seed.ts";
 
 /** So many that the process is busy and none waits long for its turn. */
 const CLIENTS = 64;
@@ -93,12 +92,7 @@ export const spool: Subject = {
   async run(bench) {
     const { server, size, results, tell } = bench;
     const url = await openSeeded(server, size, tell);
-    const codes = await withSql(url, 1, async (sql) => {
-      const rows = await sql<
-        { code: string }[]
-      >`SELECT code FROM redirect_link WHERE state = 'ACTIVE' AND remaining_ms IS NULL LIMIT ${LINKS}`;
-      return rows.map(({ code }) => code);
-    });
+    const codes = await pickActive(url, LINKS);
     results.noteLoad("before");
     const measured = await measure(bench, url, codes);
     results.noteLoad("after");
