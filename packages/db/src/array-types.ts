@@ -16,7 +16,7 @@ function escapeElement(text: string): string {
 }
 
 /** Object identifiers of array types (pg_type.dat in PostgreSQL's sources). */
-const OID = { bool: 1000, int4: 1007, text: 1009, int8: 1016, uuid: 2951 };
+const OID = { bool: 1000, int4: 1007, text: 1009, int8: 1016, date: 1182, timestamptz: 1185, uuid: 2951 };
 
 /** A parameter that is a text already is a literal, and stays as it is. */
 function arrayType<T>(oid: number, parseElement: (text: string) => T) {
@@ -39,6 +39,8 @@ export function createArrayTypes(parseBigint: (text: string) => number) {
     int4Array: arrayType(OID.int4, Number),
     textArray: arrayType(OID.text, String),
     bigintArray: arrayType(OID.int8, parseBigint),
+    dateArray: arrayType(OID.date, String),
+    timestamptzArray: arrayType(OID.timestamptz, String),
     uuidArray: arrayType(OID.uuid, String),
   };
 }

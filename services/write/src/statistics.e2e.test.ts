@@ -12,6 +12,8 @@ beforeAll(async () => {
   ingest = await startFakeIngest();
   world = await startApiWorld({ CLICK_INGEST_URL: ingest.url });
   for (const alias of ["measured", "berlin", "paged"]) await world.create({ target: "https://example.com/", alias });
+  ingest.click("measured", Date.now(), Date.now() - 86_400_000);
+  ingest.click("berlin", ...hours("2026-03-27T23:00:00Z", 71));
 });
 beforeEach(() => {
   ingest.state.mood = null;
@@ -21,12 +23,13 @@ afterAll(async () => {
   ingest.close();
 });
 
+const hours = (first: string, count: number) =>
+  Array.from({ length: count }, (_, n) => Date.parse(first) + n * 3_600_000);
 const statsOf = async (code: string, query = "") =>
   (await world.api<LinkStats>("GET", `/v1/links/${code}/stats${query}`)).json;
 
 describe("the statistics of a link", () => {
   test("are those of the last thirty days, also of a revoked one", async () => {
-    ingest.click("measured", Date.now(), Date.now() - 86_400_000);
     const stats = await statsOf("measured");
     expect(stats).toMatchObject({
       code: "measured",
@@ -45,9 +48,6 @@ describe("the statistics of a link", () => {
   });
 
   test("are cut at the days of a time zone, also of those without 24 hours", async () => {
-    const hours = (first: string, count: number) =>
-      Array.from({ length: count }, (_, n) => Date.parse(first) + n * 3_600_000);
-    ingest.click("berlin", ...hours("2026-03-27T23:00:00Z", 71));
     const stats = await statsOf("berlin", "?from=2026-03-28&to=2026-03-31&timezone=Europe/Berlin");
     expect(stats.series).toEqual([
       { start: "2026-03-28T00:00:00+01:00", total: 24, bots: 0, prefetches: 0 },
