@@ -13,8 +13,8 @@ import { sendUntilCounted, someClicks, startMortalIngest, startSwallower } from 
 import { closingAfterwards } from "./closing.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 
-/** Of each kind, a few in each run: `pnpm evidence C5 --times 17` makes a hundred of them. */
-const KILLS = 3;
+/** Of each kind, a few in each run: `pnpm evidence C5 --times 25` makes a hundred of them. */
+const KILLS = 2;
 const BATCH = 100;
 /** Moments of kills go through this time, which a batch takes at the most. */
 const MOMENTS_MS = 30;

@@ -7,8 +7,8 @@ import { countClicks, settleClickAccount } from "./click-account.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { type SpooledRedirect, VISITORS, withSpooledRedirect } from "./spooled-redirect.ts";
 
-/** A few in each run: `pnpm evidence C1 --times 40` makes two hundred of them. */
-const KILLS = 5;
+/** A few in each run: `pnpm evidence C1 --times 67` makes two hundred of them. */
+const KILLS = 3;
 /** A kill comes within this time after some redirects of its process, at random. */
 const MOMENTS_MS = 100;
 const ANSWERED_BEFORE = 20;

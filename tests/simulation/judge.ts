@@ -61,7 +61,8 @@ export function createJudge(now: () => number) {
       if (revocation === undefined) return asked;
       const { confirmedAt, committedAt, seq } = revocation;
       if (confirmedAt <= startedAt) asked.because = `change ${seq} was confirmed at ${confirmedAt}`;
-      else if (committedAt + ttlMs < startedAt) asked.because = `change ${seq} was committed at ${committedAt}, a TTL before`;
+      else if (committedAt + ttlMs < startedAt)
+        asked.because = `change ${seq} was committed at ${committedAt}, a TTL before`;
       if (asked.because !== "") asked.due = revocation;
       return asked;
     },
