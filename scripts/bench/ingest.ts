@@ -1,7 +1,7 @@
 // Clicks into the statistics database, as redirect processes send them and roll-ups included, beside what the database
 // alone does with the same rows: INSERT ... SELECT inside the server, and COPY.
 import { Agent, request } from "node:http";
-import { migrate } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import { type RunningService, startService, waitUntilReady } from "@linkfence/testkit";
 import type postgres from "postgres";
 import type { Bench, Subject } from "./bench-subject.ts";

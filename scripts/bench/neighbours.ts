@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migrate } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import {
   type RunningService,
   readMetric,

@@ -1,6 +1,7 @@
 // What the statistics of one link cost, over four hundred days by day: for a link with few clicks and for one with ten times
 // as many, from roll-ups and from the clicks themselves; in buffers and in milliseconds.
-import { createDatabase, migrate, type Sql } from "@linkfence/db";
+import { createDatabase, type Sql } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import type postgres from "postgres";
 import { createDayValues } from "../../services/click-ingest/src/store/day-values.ts";
 import { createStatsStore } from "../../services/click-ingest/src/store/stats.ts";

@@ -26,6 +26,7 @@ describe("migrations", () => {
         "0010_acknowledgement",
         "0011_renewals",
         "0012_link_owner",
+        "0013_registry_bounds",
       ]);
       await database.drop();
     }
@@ -33,7 +34,7 @@ describe("migrations", () => {
 
   test("both sets fit into one database, and a second run does nothing", async () => {
     const database = await createTestDatabase("empty");
-    expect(await migrate(database.url, "main")).toHaveLength(12);
+    expect(await migrate(database.url, "main")).toHaveLength(13);
     expect(await migrate(database.url, "main")).toEqual([]);
     await database.drop();
   });

@@ -1,7 +1,7 @@
 // The days of clicks, each a partition of its own. A click can be stored once its day has one; partitions are made some
 // days ahead, and for a day within the retention when its first click comes. What the database said of a day is
 // remembered until it says something else (CK001), so that storing costs no question more.
-import { arrayLiteral, type Database } from "@linkfence/db";
+import { arrayLiteral, type Database, errorCode } from "@linkfence/db";
 import { dayOf } from "../domain/click.ts";
 
 export type ClickDaysOptions = {
@@ -16,6 +16,8 @@ export type ClickDays = ReturnType<typeof createClickDays>;
 
 /** A week and a day: a service whose maker of partitions is broken stores for another week. */
 const DAYS_AHEAD = 8;
+/** A lock was not to be had in time (PostgreSQL manual, appendix A). */
+const LOCK_TIMEOUT = "55P03";
 /** 9999-12-31, after which years are written otherwise. No such day is ever made. */
 const LAST_DAY = 2_932_896;
 
@@ -30,13 +32,22 @@ export function createClickDays(database: Database, { retentionDays, timeoutMs, 
   /** Makes the partitions of these days and of those ahead, as far as they may have one. */
   async function make(days: readonly number[]): Promise<void> {
     const dates = arrayLiteral(days.filter((day) => day <= LAST_DAY).map(dateOf));
-    const rows = await database.run(
-      (sql) => sql<{ day: number }[]>`
-        SELECT day - date '1970-01-01' AS day
-          FROM make_click_days(${dates}, ${DAYS_AHEAD}, ${retentionDays}) AS day`,
-      timeoutMs,
-    );
-    for (const { day } of rows) open.add(day);
+    const endsAt = performance.now() + timeoutMs;
+    for (;;) {
+      try {
+        const rows = await database.run(
+          (sql) => sql<{ day: number }[]>`
+            SELECT day - date '1970-01-01' AS day
+              FROM make_click_days(${dates}, ${DAYS_AHEAD}, ${retentionDays}) AS day`,
+          Math.max(1, endsAt - performance.now()),
+        );
+        for (const { day } of rows) open.add(day);
+        return;
+      } catch (error) {
+        // Another one makes them, which takes some tenths of a second. Each attempt waits for it at the server: no busy loop.
+        if (errorCode(error) !== LOCK_TIMEOUT || performance.now() >= endsAt) throw error;
+      }
+    }
   }
 
   return {

@@ -35,3 +35,50 @@ test("a look tells of each row what it holds, and believes no acknowledgement of
   expect(row(deaf)).toEqual({ id: deaf, address: "two, {f}:7000", followsFeed: false, ...fresh });
   expect(sight.instances.filter((instance) => hasApplied(instance, 0, epoch)).map(({ id }) => id)).toEqual([follower]);
 });
+
+test("trimming ends at the first change that is not old, also where the server's clock was set back after it", async () => {
+  const { sql } = database;
+  const ages = ["2 days", "2 days", "0 days", "2 days", "2 days", "0 days"];
+  for (const [n, age] of ages.entries()) {
+    await sql`INSERT INTO link (code, target, owner, kind, created_by)
+      VALUES (${`trim${n}`}, 'https://example.com/', 'ann', 'ALIAS', 'k')`;
+    await sql`SELECT * FROM revoke_links(ARRAY[${`trim${n}`}], 'ann', 'k')`;
+    await sql`UPDATE link_change SET changed_at = now() - ${age}::text::interval WHERE code = ${`trim${n}`}`;
+  }
+  const store = createRegistryStore(db, () => 0);
+  expect(await store.trim(86_400_000, 100)).toBe(2);
+  const left = await sql`SELECT code FROM link_change ORDER BY seq`;
+  expect(left.map(({ code }) => code)).toEqual(["trim2", "trim3", "trim4", "trim5"]);
+  // As a control, old changes behind one that is not: a reader that stands at this one would miss them.
+  const [row] = await sql`
+    SELECT count(*)::int AS old FROM link_change
+     WHERE changed_at < now() - interval '1 day' AND seq < (SELECT max(seq) FROM link_change)`;
+  expect(row?.old).toBe(2);
+  expect(await store.trim(0, 100)).toBe(3);
+  expect(await store.trim(0, 100)).toBe(0);
+});
+
+test.each([
+  [
+    "a TTL of more than an hour",
+    (id: string) => database.sql`SELECT register_instance(${id}::uuid, 'x', 3600001, true)`,
+  ],
+  [
+    "a number that nobody can read",
+    async (id: string) => {
+      await database.sql`SELECT register_instance(${id}::uuid, 'x', 1000, true)`;
+      await database.sql`SELECT sync_instance(${id}::uuid, 0, 1, 1, true, 9007199254740992, 'x')`;
+    },
+  ],
+  [
+    "a count of renewals that nobody can read",
+    async (id: string) => {
+      await database.sql`SELECT register_instance(${id}::uuid, 'x', 1000, true)`;
+      await database.sql`SELECT sync_instance(${id}::uuid, 0, 1, 9223372036854775807, true, 1, 'x')`;
+    },
+  ],
+])("no process can say %s of itself, so that everybody can look at the registry", async (_what, say) => {
+  await expect((async () => say(randomUUID()))()).rejects.toMatchObject({ code: "23514" });
+  const { instances } = await createRegistryStore(db, () => 0).look();
+  expect(instances.every(({ ttlMs }) => ttlMs <= 3_600_000)).toBe(true);
+});
