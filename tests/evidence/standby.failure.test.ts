@@ -3,8 +3,8 @@ import { afterAll, expect, test } from "@jest/globals";
 import { createDatabase } from "@linkfence/db";
 import { startFaultProxy, waitFor } from "@linkfence/testkit";
 import { createLinkReader, StandbyAnswer } from "../../services/redirect/src/store/links.ts";
-import { insertLinks, revokeLinks } from "../evidence/link-rows.ts";
-import { startOwnServer, startStandby } from "../evidence/own-server.ts";
+import { insertLinks, revokeLinks } from "./link-rows.ts";
+import { startOwnServer, startStandby } from "./own-server.ts";
 
 const undo: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
