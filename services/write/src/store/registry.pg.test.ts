@@ -1,6 +1,6 @@
 // What a look at the registry says of its rows.
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createDatabase, type Database } from "@linkfence/db";
 import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
 import { hasApplied } from "../domain/registry.ts";
@@ -8,11 +8,11 @@ import { createRegistryStore } from "./registry.ts";
 
 let database: TestDatabase;
 let db: Database;
-beforeAll(async () => {
+beforeEach(async () => {
   database = await createTestDatabase("main");
   db = createDatabase({ url: database.url, applicationName: "test", max: 2, queryTimeoutMs: 10_000 });
 });
-afterAll(async () => {
+afterEach(async () => {
   await db.close();
   await database.drop();
 });
