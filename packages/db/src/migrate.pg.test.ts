@@ -25,8 +25,8 @@ describe("migrations", () => {
         "0009_revocation",
         "0010_acknowledgement",
         "0011_renewals",
-        "0012_link_owner",
-        "0013_registry_bounds",
+        "0012_registry_bounds",
+        "0013_link_owner",
       ]);
       await database.drop();
     }
