@@ -10,6 +10,7 @@ import { runCommand, UsageError } from "./command.ts";
 const HELP = `Runs experiments on the real product: PostgreSQL, processes, loopback HTTP.
 
 Usage: pnpm evidence [id ...] [--times <n>] [--file <path>] [--json]
+       pnpm evidence --list
 
   id             which experiments; all of them where none is named
   --times <n>    run them n times (1 to 100), and tell at the end what each came to

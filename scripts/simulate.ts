@@ -43,10 +43,11 @@ async function simulate(options: { from: number; count: number; twin: Twin; enou
   };
   const { schedules, steps, found, tally } = await runSchedules({ ...options, onProgress });
   const minutes = (performance.now() - begun) / 60_000;
+  const without = twin === PRODUCT ? "" : ` --twin ${twin.name}`;
   for (const [what, times] of [...tally].sort(([a], [b]) => (a < b ? -1 : 1)))
     process.stdout.write(`${String(times).padStart(10)} ${what}\n`);
   for (const { seed, violations } of found)
-    process.stdout.write(`FAIL pnpm simulate --from ${seed} --history: ${violations.join("; ")}\n`);
+    process.stdout.write(`FAIL pnpm simulate --from ${seed}${without} --history: ${violations.join("; ")}\n`);
   const pace = `${Math.round(schedules / minutes)} a minute, ${Math.round(steps / schedules)} steps each`;
   process.stdout.write(`${schedules} schedules, ${found.length} failed, ${pace}\n`);
   return found.length === 0 ? 0 : 1;

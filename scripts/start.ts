@@ -1,7 +1,7 @@
 // The one command: an embedded PostgreSQL, its migrations, the first admin key, the three services; and all of it down
 // again, in the opposite order, on a signal or when any part of it dies.
 import { join } from "node:path";
-import { migrate } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import { type LocalPostgres, LocalPostgresError, makeDirectories, startLocalPostgres } from "@linkfence/local-postgres";
 import { ConfigError, redact } from "@linkfence/service-shell";
 import { ensureAdminKey } from "./start/admin-key.ts";

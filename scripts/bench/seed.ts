@@ -1,7 +1,7 @@
 // Millions of links in minutes, in exactly the schema that the migrations make: indexes and keys of the tables that are
 // filled are taken away, and built again from their own definitions at the end; triggers are passed by, and what they
 // would have written is written beside. Seeded databases are kept by name and used again.
-import { migrate } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import type postgres from "postgres";
 import { CODE_ALPHABET } from "../../services/write/src/domain/code.ts";
 import { describeSchema } from "../schema-dump.ts";

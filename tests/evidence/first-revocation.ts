@@ -1,6 +1,6 @@
 // Revocations that are the first after a start: acknowledgements confirm them, and nobody waits for a TTL. And many links in
 // one call, which are waited for once.
-import { migrate } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import { createTestDatabase, mapConcurrently, readMetric } from "@linkfence/testkit";
 import { fenceMs } from "../../services/write/src/domain/fence.ts";
 import { type Effective, type Registered, withRegistered } from "./registered.ts";

@@ -2,7 +2,7 @@
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migrate } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import { createProcessTable, type LocalPostgres, startLocalPostgres } from "@linkfence/local-postgres";
 import { findFreePorts, waitFor } from "@linkfence/testkit";
 import postgres from "postgres";

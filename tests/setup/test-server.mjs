@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migrate } from "@linkfence/db";
+import { migrate } from "@linkfence/db/migrate";
 import { startLocalPostgres } from "@linkfence/local-postgres";
 
 /** Starts it and tells the testkit where it is. `settings` are the server's own, as strings. */

@@ -60,8 +60,9 @@ export function createJudge(now: () => number) {
       const asked: Asked = { code, instance, startedAt, due: null, because: "" };
       if (revocation === undefined) return asked;
       const { confirmedAt, committedAt, seq } = revocation;
-      if (confirmedAt <= startedAt) asked.because = `${seq} was confirmed at ${confirmedAt}`;
-      else if (committedAt + ttlMs < startedAt) asked.because = `${seq} was committed at ${committedAt}, a TTL before`;
+      if (confirmedAt <= startedAt) asked.because = `change ${seq} was confirmed at ${confirmedAt}`;
+      else if (committedAt + ttlMs < startedAt)
+        asked.because = `change ${seq} was committed at ${committedAt}, a TTL before`;
       if (asked.because !== "") asked.due = revocation;
       return asked;
     },

@@ -11,7 +11,7 @@ export const Instance = Type.Object(
     appliedSeq: Type.Integer({ description: "The last change that it has applied and acknowledged" }),
     lag: Type.Integer({ description: "Numbers between that and the newest change" }),
     current: Type.Boolean({ description: "It has acknowledged the newest change" }),
-    renewals: Type.Integer(),
+    renewals: Type.Integer({ description: "Its renewals so far, by its own count" }),
     silentMs: Nullable(
       Type.Integer({ description: "Since its last renewal, by the clock of the process that answers" }),
     ),

@@ -125,12 +125,19 @@ export const Effective = Type.Object(
         description: "`acknowledged`: every process said so; `ttl`: the others may use nothing that old any more",
       }),
     ),
-    afterMs: Nullable(Type.Number({ description: "Time since the revocation was committed, or first seen to be" })),
+    afterMs: Nullable(
+      Type.Number({ description: "Time from the commit, or from when this process first saw it, to this answer" }),
+    ),
     instances: Nullable(
-      Type.Object({ total: Type.Integer(), acknowledged: Type.Integer() }, { additionalProperties: false }),
+      Type.Object(
+        { total: Type.Integer(), acknowledged: Type.Integer() },
+        { additionalProperties: false, description: "Of those that are registered at this answer" },
+      ),
     ),
     effectiveWithinMs: Type.Optional(
-      Type.Number({ description: "Where it is not confirmed: it is in force after so long at the latest" }),
+      Type.Number({
+        description: "Where it was waited for, and is not confirmed: it is in force after so long at the latest",
+      }),
     ),
     missing: Type.Optional(
       Type.Array(Type.String(), {

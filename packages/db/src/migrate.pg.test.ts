@@ -25,6 +25,7 @@ describe("migrations", () => {
         "0009_revocation",
         "0010_acknowledgement",
         "0011_renewals",
+        "0012_registry_bounds",
       ]);
       await database.drop();
     }
@@ -32,7 +33,7 @@ describe("migrations", () => {
 
   test("both sets fit into one database, and a second run does nothing", async () => {
     const database = await createTestDatabase("empty");
-    expect(await migrate(database.url, "main")).toHaveLength(11);
+    expect(await migrate(database.url, "main")).toHaveLength(12);
     expect(await migrate(database.url, "main")).toEqual([]);
     await database.drop();
   });

@@ -4,6 +4,8 @@ import type { LinkRow } from "../domain/entry.ts";
 type Row = {
   /** The code that was asked for, as the server heard it; the rest is null where there is no such link. */
   asked: string;
+  /** The server replays what another one wrote, and may lag behind it. */
+  standby: boolean;
   state: "ACTIVE" | "REVOKED" | null;
   target: string | null;
   version: number;
@@ -32,18 +34,27 @@ export class ForeignAnswer extends Error {
   }
 }
 
+/** An answer of a standby, which may not have heard yet of a revocation that was confirmed long ago. */
+export class StandbyAnswer extends Error {
+  constructor() {
+    super("a standby answered: DATABASE_URL has to lead to the server that is written to");
+    this.name = "StandbyAnswer";
+  }
+}
+
 /**
  * Reads one link by its code; null when there is none. One query, under the pool's deadline.
- * Rejects with the database's error, with `UnsendableTarget` or with `ForeignAnswer`.
+ * Rejects with the database's error, with `UnsendableTarget`, `ForeignAnswer` or `StandbyAnswer`.
  */
 export function createLinkReader(database: Database): (code: string) => Promise<LinkRow | null> {
   return async (code) => {
     const [row] = await database.read<Row[]>(
       (sql) => sql<Row[]>`
-        SELECT q.asked, l.state, l.target, l.version, l.remaining_ms
-          FROM (SELECT ${code}::text AS asked) q LEFT JOIN redirect_link l ON l.code = q.asked`,
+        SELECT q.asked, q.standby, l.state, l.target, l.version, l.remaining_ms
+          FROM (SELECT ${code}::text AS asked, pg_is_in_recovery() AS standby) q LEFT JOIN redirect_link l ON l.code = q.asked`,
     );
     if (row?.asked !== code) throw new ForeignAnswer();
+    if (row.standby) throw new StandbyAnswer();
     if (row.state === null) return null;
     if (row.target !== null && !SENDABLE.test(row.target)) throw new UnsendableTarget(code);
     return { target: row.target, state: row.state, version: row.version, remainingMs: row.remaining_ms };

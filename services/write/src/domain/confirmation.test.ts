@@ -53,6 +53,12 @@ describe("a revocation has to wait for the time to pass", () => {
 });
 
 describe("a sight that was sent before the commit was known", () => {
+  test("says how long it takes at the most by the TTLs of its rows", () => {
+    const before = sight([instance({ appliedSeq: 6, ttlMs: 60_000 })], { sentAt: 99 });
+    const told = judgeConfirmation(wanted, before, 0, 101);
+    expect(told).toMatchObject({ kind: "waiting", fencedAt: 100 + fenceMs(60_000) });
+  });
+
   const old = sight([instance({ appliedSeq: 8 })], { sentAt: 99 });
   test.each([
     ["none at all", null, { total: 0, acknowledged: 0 }],

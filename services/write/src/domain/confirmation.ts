@@ -49,7 +49,8 @@ export function judgeConfirmation(wanted: Wanted, sight: Sight | null, longestTt
   const total = known.length;
   const standing = { instances: { total, acknowledged: total - missing.length }, missing };
   if (seen?.settled && missing.length === 0) return { kind: "confirmed", by: "acknowledged", afterMs, ...standing };
-  const shownTtlMs = Math.max(longestTtlMs, ...(seen?.instances ?? []).map((instance) => instance.ttlMs));
+  // A sight of before the commit counts here, too: whoever is told how long it takes is not to be told too little.
+  const shownTtlMs = Math.max(longestTtlMs, ...(sight?.instances ?? []).map((instance) => instance.ttlMs));
   const ttlMs = seen?.settled ? shownTtlMs : Math.max(shownTtlMs, wanted.unseenTtlMs);
   const fencedAt = committedAt + fenceMs(ttlMs);
   // Without a sight since the commit nobody knows how long the longest TTL is.
