@@ -62,7 +62,8 @@ export type DropReport = Static<typeof DropReport>;
 /** Each click is judged on its own, so that one bad one does not sink its neighbours. */
 export const ClickBatch = Type.Object(
   {
-    sender: Type.String({ minLength: 1, maxLength: 64 }),
+    /** A name for logs and for whoever looks at dead letters. */
+    sender: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,64}$" }),
     clicks: Type.Array(Type.Unknown(), { minItems: 1, maxItems: CLICK_BATCH_LIMIT }),
     /** Missing from an older redirect process. */
     dropped: Type.Optional(DropReport),

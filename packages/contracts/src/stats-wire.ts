@@ -16,10 +16,13 @@ export type StepSums = Static<typeof StepSums>;
 export const DIMENSIONS = { referrer: 1, browser: 2, os: 3, device: 4, country: 5 } as const;
 export type Dimension = keyof typeof DIMENSIONS;
 
+/** More reasons than there are. What lies beyond is summed up as `other`. */
+export const DROPPED_REASONS_MAX = 100;
+
 /** Clicks dropped by any redirect process, by reason. */
 export const DroppedSums = Type.Array(
   Type.Object({ reason: Type.String({ maxLength: 64 }), total: Count }, { additionalProperties: false }),
-  { maxItems: 100 },
+  { maxItems: DROPPED_REASONS_MAX },
 );
 export type DroppedSums = Static<typeof DroppedSums>;
 

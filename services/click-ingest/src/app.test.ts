@@ -46,6 +46,16 @@ describe("POST /v1/clicks", () => {
     for (const { payload } of dead) expect(payload).toMatch(/^[\x20-\x7e]*$/);
   });
 
+  test("keeps of what is nested too deeply that it came, and its neighbours are stored", async () => {
+    const { app, ledger, dead } = openApp();
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const text = JSON.stringify({ sender: "test", clicks: [...sampleClicks(2), "DEEP"] }).replace('"DEEP"', deep);
+    const answer = await request(app).post("/v1/clicks").type("json").send(text);
+    expect(answer.body).toEqual({ received: 3, inserted: 2, duplicate: 0, deadLettered: 1, refused: 0 });
+    expect(dead).toMatchObject([{ reason: "shape", payload: expect.stringContaining("nested too deeply") }]);
+    expect(ledger.read()).toMatchObject({ received: 3, inFlight: 0 });
+  });
+
   test("answers late clicks and those without room among the dead as refused, by reason", async () => {
     const { post, ledger } = openApp({
       outcome: { kind: "stored", inserted: 1, duplicate: 1, late: 2, unstorable: [] },
@@ -140,6 +150,7 @@ describe("POST /v1/clicks", () => {
     ["no clicks", { sender: "test", clicks: [] }, "clicks"],
     ["too many clicks", { sender: "test", clicks: Array.from({ length: 1001 }, () => 0) }, "clicks"],
     ["no sender", { clicks: [1] }, "sender"],
+    ["a sender that no log can carry", { sender: "a\0b", clicks: [1] }, "sender"],
     ["an unknown field", { sender: "test", clicks: [1], more: 1 }, "more"],
     ["a list", [], "body"],
   ])("answers 400 to a batch with %s and names the field", async (_case, body, field) => {

@@ -28,6 +28,16 @@ export function writeDeadLetter(raw: unknown, about: Omit<DeadLetter, "clickId" 
     ...about,
     clickId: id === null ? null : cleanText(id.slice(0, ID_MAX)),
     detail: cleanText(about.detail.slice(0, DETAIL_MAX)),
-    payload: JSON.stringify(raw),
+    payload: writePayload(raw),
   };
+}
+
+/** What is nested deeper than anybody can write again is kept as a sentence about it: its neighbours are not at fault. */
+function writePayload(raw: unknown): string {
+  try {
+    return JSON.stringify(raw);
+  } catch (error) {
+    if (error instanceof RangeError) return JSON.stringify("a value that is nested too deeply to be kept");
+    throw error;
+  }
 }

@@ -45,8 +45,8 @@ export function createClicksRoute(options: ClicksRouteOptions): Router {
     const { sender, clicks, dropped } = checkBatch(request.body);
     const gone = new AbortController();
     response.once("close", () => gone.abort());
-    ledger.receive(clicks.length);
     const judged = judgeClicks(clicks, now());
+    ledger.receive(clicks.length);
     const good = [...judged.good.keys()];
     const giveBack = (reason: GivenBackReason) => {
       ledger.giveBack(clicks.length, reason);

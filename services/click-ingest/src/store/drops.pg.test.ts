@@ -46,6 +46,18 @@ describe("reports of dropped clicks", () => {
     expect(await told()).toEqual({ "ring-full": 14, stopped: 1 });
   });
 
+  test("of more reasons than an answer may have are told with the smallest summed up", async () => {
+    for (let part = 0; part < 10; part += 1) {
+      const totals = Array.from({ length: 16 }, (_, n) => [`reason-${part}-${n}`, 100 - part]);
+      await drops.note(report("many", Object.fromEntries(totals)));
+    }
+    const sums = await told();
+    expect(Object.keys(sums)).toHaveLength(100);
+    expect(sums).toMatchObject({ "reason-0-0": 100, "reason-5-15": 95 });
+    expect(Object.values(sums).reduce((sum, total) => sum + total, 0)).toBe(16 * (1000 - 45));
+    expect(sums.other).toBe(16 * (1000 - 45) - 16 * (600 - 15) - 3 * 94);
+  });
+
   test("count once however often and in whatever order they come, also at the same time", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(50), { minLength: 1, maxLength: 12 }), async (totals) => {

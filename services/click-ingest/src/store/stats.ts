@@ -4,6 +4,7 @@ import {
   type ClickRecord,
   DIMENSIONS,
   type Dimension,
+  DROPPED_REASONS_MAX,
   type DroppedSums,
   type LinkSums,
   type OwnerSums,
@@ -100,6 +101,11 @@ function describeTops(tops: readonly Top[], total: number): TopSums {
   return { referrer, browser, os, device, country };
 }
 
+/** No report can make the answer longer than whoever asks takes: the smallest sums stand together. */
 function describeDrops(drops: readonly Drop[]): DroppedSums {
-  return drops.map(([reason, total]) => ({ reason, total }));
+  const sums = drops.map(([reason, total]) => ({ reason, total }));
+  if (sums.length <= DROPPED_REASONS_MAX) return sums;
+  const falling = sums.sort((a, b) => b.total - a.total);
+  const rest = falling.splice(DROPPED_REASONS_MAX - 1).reduce((sum, { total }) => sum + total, 0);
+  return [...falling, { reason: "other", total: rest }];
 }
