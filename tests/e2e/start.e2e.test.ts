@@ -33,7 +33,8 @@ afterAll(async () => {
 
 function start(env: Record<string, string> = {}): RunningProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const settings = { LINKFENCE_DATA_DIR: directory, LINKFENCE_PORT_BASE: String(base) };
+  // Room for a million links, the default, takes a process half a second of a processor to set aside at each start.
+  const settings = { LINKFENCE_DATA_DIR: directory, LINKFENCE_PORT_BASE: String(base), CACHE_MAX_ENTRIES: "50000" };
   return watchProcess(
     spawn(process.execPath, STARTER, { env: { PATH, HOME, ...settings, ...env }, stdio: ["ignore", "pipe", "pipe"] }),
   );
