@@ -30,3 +30,15 @@ GRANT EXECUTE ON FUNCTION note_drops(text, bigint, text[], bigint[]) TO linkfenc
 -- Busy days that are over are added up by a function; who reads takes each day from there or from its hours.
 GRANT SELECT ON click_day_value, click_day_added, click_day TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION add_up_click_days(date, integer, integer) TO linkfence_ingest;
+
+-- Exports are ordered, worked on and removed by functions: no statement of the service moves a job past its token.
+GRANT SELECT ON export_job, export_store TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION order_export(text, text, text, text[], bigint, bigint, text, boolean, integer, integer)
+  TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION cancel_export(uuid, text) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION claim_export(text, text, integer, integer) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION extend_export(uuid, bigint, integer, bigint, bigint, bigint) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION finish_export(uuid, bigint, bigint, bigint) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION fail_export(uuid, bigint, text, text, integer, integer) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION release_export(uuid, bigint) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION remove_exports(bigint, integer) TO linkfence_ingest;

@@ -69,6 +69,11 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
     meaning: "The file came too slowly, or stopped coming; what was decided until then is kept.",
     remedy: "Send the same file again under the same key or import: it goes on behind the last line that was decided.",
   },
+  "not-ready": {
+    meaning:
+      "The export has no file: it still waits or runs, or it failed, was cancelled, or its file is no longer kept.",
+    remedy: "Look at the export's `state`; while that is `PENDING` or `RUNNING`, ask again later.",
+  },
   "unsupported-media-type": {
     meaning: "The body is not in a form that the call takes.",
     remedy: "Send it uncompressed, in UTF-8, and with one of the media types that the call names.",
@@ -93,6 +98,10 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
     meaning: "The key has made too many calls, or too many calls without a valid key came from the address.",
     remedy: "Go on when `Retry-After` has passed; the `RateLimit` header fields say how much is left.",
   },
+  "export-queue-full": {
+    meaning: "As many exports wait as there may be, of this owner or of all of them.",
+    remedy: "Try again after `Retry-After`, or cancel an export that is not needed.",
+  },
   overloaded: {
     meaning: "Too many requests are under way; nothing was done.",
     remedy: "Try again after `Retry-After`, with growing pauses.",
@@ -104,6 +113,10 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
   "statistics-unavailable": {
     meaning: "The statistics cannot be read at the moment; links and redirects are not affected.",
     remedy: "Try again after `Retry-After`.",
+  },
+  "exports-unavailable": {
+    meaning: "Exports cannot be reached at the moment; links, redirects and statistics are not affected.",
+    remedy: "Try again after `Retry-After`; repeat an order with its `Idempotency-Key`.",
   },
   internal: {
     meaning: "The service has a fault; its log says more.",

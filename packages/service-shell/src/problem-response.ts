@@ -18,6 +18,7 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   "too-many-keys": 409,
   "upload-stalled": 408,
   "import-in-use": 409,
+  "not-ready": 409,
   "import-content-differs": 422,
   "payload-too-large": 413,
   "unsupported-media-type": 415,
@@ -26,15 +27,20 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   "immutable-field": 422,
   "idempotency-key-reused": 422,
   "rate-limited": 429,
+  "export-queue-full": 429,
   "code-space-exhausted": 503,
   overloaded: 503,
   unavailable: 503,
   "statistics-unavailable": 503,
+  "exports-unavailable": 503,
   internal: 500,
 };
 
 /** Seconds after which another try is worth it: longer than a query's deadline, shorter than a person's patience. */
 const RETRY_AFTER_SECONDS = "2";
+
+/** Refusals, beside those of a service that is not ready, that pass by themselves. */
+const WAIT_HELPS: ReadonlySet<ProblemCode> = new Set(["idempotency-key-in-use", "import-in-use", "export-queue-full"]);
 
 /**
  * Renders a problem as the body of RFC 9457 section 3.1; a batch puts the same body into an item.
@@ -56,8 +62,7 @@ export function problemBody(problem: Problem, requestId?: string): ProblemBody {
 export function sendProblem(response: Response, problem: Problem): void {
   const body = problemBody(problem, requestIdOf(response));
   if (body.status === 401) response.setHeader("WWW-Authenticate", 'Bearer realm="linkfence"');
-  if (body.status === 503 || problem.code === "idempotency-key-in-use" || problem.code === "import-in-use")
-    response.setHeader("Retry-After", RETRY_AFTER_SECONDS);
+  if (body.status === 503 || WAIT_HELPS.has(problem.code)) response.setHeader("Retry-After", RETRY_AFTER_SECONDS);
   response.status(body.status).setHeader("Content-Type", "application/problem+json; charset=utf-8");
   response.setHeader("Cache-Control", "no-store");
   response.end(JSON.stringify(body));

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import type { ExportOrder } from "@linkfence/contracts";
+import { createDatabase, type Database } from "@linkfence/db";
+import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createExportStore, type ExportStore } from "./exports.ts";
+
+const BOUNDS = { ownerMax: 3, totalMax: 5 };
+const KEEPING = { keptSeconds: 3600, directory: "store" };
+const ORDER: ExportOrder = {
+  owner: "ann",
+  orderedBy: "key1",
+  idempotencyKey: null,
+  codes: ["bbb", "aaa"],
+  from: null,
+  to: 1_790_000_000_000,
+  format: "csv",
+  gzip: false,
+};
+
+let database: TestDatabase;
+let pool: Database;
+let exports: ExportStore;
+
+beforeAll(async () => {
+  database = await createTestDatabase("stats");
+  pool = createDatabase({ url: database.url, applicationName: "test", max: 4, queryTimeoutMs: 10_000 });
+  exports = createExportStore(pool, BOUNDS, KEEPING);
+});
+beforeEach(async () => {
+  await database.sql`TRUNCATE export_job`;
+});
+afterAll(async () => {
+  await pool.close();
+  await database.drop();
+});
+
+/** Takes an order that is known to fit. */
+async function ordered(order: Partial<ExportOrder> = {}) {
+  const taken = await exports.order({ ...ORDER, ...order });
+  if (!("job" in taken)) throw new Error(`not taken: ${taken.outcome}`);
+  return taken.job;
+}
+
+describe("an order", () => {
+  test("waits, with all that was ordered", async () => {
+    const job = await ordered();
+    expect(job).toMatchObject({ owner: "ann", orderedBy: "key1", codes: ["aaa", "bbb"], from: null, to: ORDER.to });
+    expect(job).toMatchObject({ state: "PENDING", attempts: 0, rows: 0, rowsEstimated: null, error: null, file: null });
+    expect(job.expiresAt).toBeNull();
+    expect(await exports.find("ann", job.id)).toEqual(job);
+  });
+
+  test("under the same key is the same job, also at the same time, and another order under it is refused", async () => {
+    const keyed = { ...ORDER, idempotencyKey: "k1" };
+    const taken = await Promise.all(Array.from({ length: 5 }, () => exports.order(keyed)));
+    expect(taken.map(({ outcome }) => outcome).sort()).toEqual(["created", ...Array(4).fill("replayed")]);
+    expect(await exports.order({ ...keyed, codes: ["aaa", "bbb", "aaa"] })).toMatchObject({ outcome: "replayed" });
+    expect(await exports.order({ ...keyed, gzip: true })).toEqual({ outcome: "reused" });
+    expect(await exports.order({ ...keyed, codes: null })).toEqual({ outcome: "reused" });
+    expect(await exports.order({ ...keyed, owner: "bob" })).toMatchObject({ outcome: "created" });
+  });
+
+  test("is refused where as many wait as may, of one owner or of all, also at the same time", async () => {
+    const mine = await Promise.all(Array.from({ length: 6 }, () => exports.order(ORDER)));
+    expect(mine.map(({ outcome }) => outcome).sort()).toEqual([
+      ...Array(BOUNDS.ownerMax).fill("created"),
+      ...Array(3).fill("owner-full"),
+    ]);
+    await ordered({ owner: "bob" });
+    await ordered({ owner: "cat" });
+    expect(await exports.order({ ...ORDER, owner: "dan" })).toEqual({ outcome: "full" });
+  });
+
+  test("cannot be changed by any statement", async () => {
+    const { id } = await ordered();
+    for (const change of ["codes = NULL", "owner = 'bob'", "to_ms = 1", "format = 'jsonl'", "gzip = true"])
+      await expect(database.sql.unsafe(`UPDATE export_job SET ${change} WHERE id = '${id}'`)).rejects.toMatchObject({
+        code: "23001",
+      });
+  });
+});
+
+describe("jobs", () => {
+  test("are seen and cancelled by their owner alone", async () => {
+    const { id } = await ordered();
+    expect(await exports.find("bob", id)).toBeUndefined();
+    expect(await exports.cancel("bob", id)).toBeUndefined();
+    expect(await exports.list("bob", { limit: 10, before: null })).toEqual([]);
+    expect(await exports.cancel("ann", id)).toMatchObject({ outcome: "cancelled", job: { id, state: "CANCELLED" } });
+    expect(await exports.cancel("ann", id)).toMatchObject({ outcome: "already-cancelled", job: { id } });
+  });
+
+  test.each(["", "x", "../../etc/passwd", "%2e%2e", "\0", "00000000-0000-0000-0000-000000000000"])(
+    "are not looked for under %j",
+    async (id) => {
+      expect(await exports.find("ann", id)).toBeUndefined();
+      expect(await exports.cancel("ann", id)).toBeUndefined();
+    },
+  );
+
+  test("are listed newest first, page by page", async () => {
+    const numbers = [await ordered(), await ordered(), await ordered()].map(({ number }) => number).reverse();
+    const page = await exports.list("ann", { limit: 2, before: null });
+    expect(page.map(({ number }) => number)).toEqual(numbers.slice(0, 2));
+    const rest = await exports.list("ann", { limit: 2, before: page[1]?.number ?? 0 });
+    expect(rest.map(({ number }) => number)).toEqual(numbers.slice(2));
+  });
+
+  test("that have ended never change again", async () => {
+    const { id } = await ordered();
+    await exports.cancel("ann", id);
+    const back = database.sql`UPDATE export_job SET state = 'PENDING', finished_at = NULL WHERE id = ${id}`;
+    await expect(back).rejects.toMatchObject({ code: "23001" });
+  });
+});
