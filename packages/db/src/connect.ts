@@ -17,7 +17,8 @@ import {
   wasNeverSent,
 } from "./errors.ts";
 import { createPlaces } from "./places.ts";
-import { createSocketSet, type Endpoint } from "./sockets.ts";
+import { splitEndpoints } from "./endpoints.ts";
+import { createSocketSet } from "./sockets.ts";
 
 /** A round trip to a server that is alive takes milliseconds; half a second without an answer means it is not. */
 const CANCEL_GRACE_MS = 500;
@@ -244,17 +245,4 @@ type Sockets = ReturnType<typeof createSocketSet>;
 async function destroyPool(pool: { sql: Sql; sockets: Sockets }, runningMs: number): Promise<void> {
   await pool.sql.end({ timeout: runningMs / 1000 }).catch(() => {});
   pool.sockets.destroyAll();
-}
-
-/**
- * Parts the host list from a connection URL, and leaves a URL with the first host alone for the driver.
- * Throws `TypeError` when the text is no URL.
- */
-function splitEndpoints(text: string): { url: string; endpoints: Endpoint[] } {
-  const [, head = "", hosts = "", tail = ""] = /^([a-z]+:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/i.exec(text) ?? [];
-  const endpoints = hosts.split(",").map((part) => {
-    const url = new URL(`tcp://${part}`);
-    return { host: url.hostname.replace(/^\[|\]$/g, ""), port: url.port === "" ? 5432 : Number(url.port) };
-  });
-  return { url: `${head}${hosts.split(",")[0]}${tail}`, endpoints };
 }

@@ -1,0 +1,128 @@
+// Where files lie. What makes and sends them knows names and streams alone, so that another storage can stand here: one
+// that keeps objects under names, takes a stream for each, and shows them only once they are whole.
+import { constants, createReadStream, createWriteStream, type WriteStream } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { errorCode } from "@linkfence/db";
+import { storageFault } from "../domain/export-fault.ts";
+
+/** A file that is being written, and that nobody sees. */
+export type DraftFile = {
+  stream: Writable;
+  /** Bytes that the storage has taken. */
+  bytes: () => number;
+  /** Makes the file safe and then visible, once all of the stream is written. Rejects with a fault of storage. */
+  publish(): Promise<void>;
+  /** Removes it. Never rejects: what stays is found by `list`. */
+  discard(): Promise<void>;
+};
+export type StoredFile = {
+  bytes: number;
+  /** The bytes from `start` to `end`, both of them sent. Closes the file when it ends or is destroyed. */
+  read(range?: { start: number; end: number }): Readable;
+  close(): Promise<void>;
+};
+export type ExportFiles = {
+  /** Begins a file of this name. Rejects with a fault of storage. */
+  create(name: string): Promise<DraftFile>;
+  /** A file that is visible; undefined where there is none. */
+  open(name: string): Promise<StoredFile | undefined>;
+  /** Names under which there is anything, whole or not. */
+  list(): Promise<string[]>;
+  /** Removes all that is under the name. */
+  remove(name: string): Promise<void>;
+};
+
+/** Names are drawn; nothing that is asked for is ever part of one. */
+const NAME = /^[0-9a-f]{32}$/;
+const DRAFT = ".part";
+/** The service writes, its group (such as a proxy that sends files itself) reads, and nobody else does. */
+const FILE_MODE = 0o640;
+const DIRECTORY_MODE = 0o750;
+/** Fewer calls to the disk than with the 64 KiB of a stream, and little beside what a worker may take. */
+const BUFFER_BYTES = 256 * 1024;
+
+/** Creates the storage in a local directory, which is made where it is missing. */
+export function createDirectoryFiles(directory: string): ExportFiles {
+  const pathOf = (name: string) => {
+    if (!NAME.test(name)) throw new TypeError("no file of an export has such a name");
+    return join(directory, name);
+  };
+
+  return {
+    async create(name) {
+      const path = pathOf(name);
+      const draft = `${path}${DRAFT}`;
+      const handle = await asFault(async () => {
+        await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
+        return open(draft, "wx", FILE_MODE);
+      });
+      const stream = createWriteStream(draft, { fd: handle, autoClose: false, highWaterMark: BUFFER_BYTES });
+      return {
+        stream,
+        bytes: () => stream.bytesWritten,
+        publish: () => asFault(() => publish(handle, draft, path, directory)),
+        discard: () => discard(stream, handle, draft),
+      };
+    },
+
+    async open(name) {
+      try {
+        // A link in its place is not followed.
+        const handle = await open(pathOf(name), constants.O_RDONLY | constants.O_NOFOLLOW);
+        const { size } = await handle.stat();
+        return {
+          bytes: size,
+          read: (range) => createReadStream("", { fd: handle, highWaterMark: BUFFER_BYTES, ...range }),
+          close: () => handle.close(),
+        };
+      } catch (error) {
+        if (errorCode(error) === "ENOENT") return undefined;
+        throw error;
+      }
+    },
+
+    async list() {
+      const entries = await readdir(directory).catch((error: unknown) => {
+        if (errorCode(error) === "ENOENT") return [];
+        throw error;
+      });
+      const names = entries.map((entry) => (entry.endsWith(DRAFT) ? entry.slice(0, -DRAFT.length) : entry));
+      return [...new Set(names.filter((name) => NAME.test(name)))];
+    },
+
+    async remove(name) {
+      const path = pathOf(name);
+      await rm(`${path}${DRAFT}`, { force: true });
+      await rm(path, { force: true });
+    },
+  };
+}
+
+/** The bytes are on the disk before the name says that they are, and the name is before anybody is told. */
+async function publish(handle: FileHandle, draft: string, path: string, directory: string): Promise<void> {
+  await handle.sync();
+  await handle.close();
+  await rename(draft, path);
+  const parent = await open(directory, constants.O_RDONLY);
+  try {
+    await parent.sync();
+  } finally {
+    await parent.close();
+  }
+}
+
+async function discard(stream: WriteStream, handle: FileHandle, draft: string): Promise<void> {
+  stream.destroy();
+  await handle.close().catch(() => {});
+  await rm(draft, { force: true }).catch(() => {});
+}
+
+async function asFault<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw Object.assign(storageFault(errorCode(error)), { cause: error });
+  }
+}
