@@ -14,11 +14,9 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 export const EXPORT_STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"] as const;
 export type ExportState = (typeof EXPORT_STATES)[number];
 
-/** What ended the last attempt. The first four end the job, the others only when there is no attempt left. */
+/** What ended the last attempt. The first two end the job, the others only when there is no attempt left. */
 export const EXPORT_FAULTS = [
   "too-many-rows",
-  "too-many-bytes",
-  "period-not-kept",
   "internal",
   "storage-full",
   "storage",

@@ -8,6 +8,7 @@
 // behind another one to the next one, and so on. driver-patch.failure.test.ts has one test for each fault.
 import postgres from "postgres";
 import { createArrayTypes } from "./array-types.ts";
+import { splitEndpoints } from "./endpoints.ts";
 import {
   DeadlineExceeded,
   isConnectionLoss,
@@ -17,7 +18,6 @@ import {
   wasNeverSent,
 } from "./errors.ts";
 import { createPlaces } from "./places.ts";
-import { splitEndpoints } from "./endpoints.ts";
 import { createSocketSet } from "./sockets.ts";
 
 /** A round trip to a server that is alive takes milliseconds; half a second without an answer means it is not. */

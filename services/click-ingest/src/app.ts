@@ -4,6 +4,7 @@ import express, { type Express } from "express";
 import { createAuthentication } from "./http/authenticate.ts";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createClicksRoute } from "./http/clicks-route.ts";
+import { createExportsRoutes, type ExportsRouteOptions } from "./http/exports-routes.ts";
 import { createStatsRoutes } from "./http/stats-routes.ts";
 import type { DropReports } from "./queue/drop-reports.ts";
 import type { Intake } from "./queue/intake.ts";
@@ -17,6 +18,8 @@ export type AppOptions = {
   ledger: Ledger;
   stats: StatsStore;
   drops: Pick<DropReports, "take">;
+  /** By default nothing can be exported. */
+  exports?: ExportsRouteOptions["exports"];
   logger: Logger;
   bodies?: ReturnType<typeof createBodyReader>;
   /** By default everybody is let in. */
@@ -25,7 +28,7 @@ export type AppOptions = {
 
 /** Builds the HTTP interface; it never listens. */
 export function createApp(options: AppOptions): Express {
-  const { intake, deadClicks, ledger, stats, drops, logger } = options;
+  const { intake, deadClicks, ledger, stats, drops, exports, logger } = options;
   const { bodies = createBodyReader(), authentication = createAuthentication(undefined) } = options;
   const app = express();
   app.disable("x-powered-by").disable("etag").set("query parser", "simple");
@@ -38,6 +41,7 @@ export function createApp(options: AppOptions): Express {
   app.use(authentication.check);
   app.use(createClicksRoute({ intake, deadClicks, ledger, drops, logger, readBody: bodies.read }));
   app.use(createStatsRoutes(stats, logger));
+  app.use(createExportsRoutes({ exports, logger }));
   app.use(() => {
     throw new Problem("not-found", "there is nothing under this path");
   });

@@ -63,6 +63,45 @@ export const configSchema = Type.Object({
     default: 2000,
     description: "Deadline of one statement; above the 200 ms that a statement waits for a lock.",
   }),
+  EXPORT_DIR: Type.Optional(
+    setting.text({
+      description:
+        "Directory of exported files, the same for all click-ingest processes of a database. Without it nothing is exported.",
+    }),
+  ),
+  EXPORT_WORKERS: setting.integer(0, 16, {
+    default: 2,
+    description: "Exports written at once by this process, each over a connection of its own; 0 leaves them to others.",
+  }),
+  EXPORT_QUEUE_MAX: setting.integer(1, 100_000, {
+    default: 1000,
+    description: "Exports that wait at the most; further ones are refused.",
+  }),
+  EXPORT_QUEUE_OWNER_MAX: setting.integer(1, 100_000, {
+    default: 100,
+    description: "Of these, those of one owner at the most.",
+  }),
+  EXPORT_LEASE_MS: setting.integer(1000, 600_000, {
+    default: 30_000,
+    description: "An export whose worker is not heard of for so long is begun anew by another one.",
+  }),
+  // The connection's role ends nothing by itself: the attempt asks the server for this deadline instead of the role's.
+  EXPORT_TIMEOUT_MS: setting.integer(1000, 86_400_000, {
+    default: 1_800_000,
+    description: "Deadline of one attempt to write a file; the database keeps its old rows for as long.",
+  }),
+  EXPORT_ROWS_MAX: setting.integer(1, 1_000_000_000, {
+    default: 100_000_000,
+    description: "Clicks in one file at the most.",
+  }),
+  EXPORT_DISK_MAX_BYTES: setting.integer(1024, Number.MAX_SAFE_INTEGER, {
+    default: 20 * 1024 ** 3,
+    description: "Bytes of all exported files at the most; a file that does not fit fails.",
+  }),
+  EXPORT_RETENTION_HOURS: setting.integer(1, 8760, {
+    default: 168,
+    description: "Hours after its end for which an export and its file are kept.",
+  }),
   DATABASE_POOL_MAX: setting.integer(1, 100, {
     default: 4,
     description: "Connections for reading statistics; two more belong to the writer alone.",

@@ -9,6 +9,7 @@ import {
 } from "@linkfence/service-shell";
 import { createApp } from "./app.ts";
 import { readIngestConfig } from "./config.ts";
+import { openExports } from "./exports/open-exports.ts";
 import { createAuthentication } from "./http/authenticate.ts";
 import { createBodyReader } from "./http/batch-body.ts";
 import { createIngestMetrics } from "./metrics.ts";
@@ -37,6 +38,10 @@ const KEEPER_TIMEOUT_MS = 10_000;
 const DAYS_EVERY_MS = 3_600_000;
 /** An operator who has settled dead letters sees so within a scrape. */
 const DEAD_EVERY_MS = 15_000;
+/** One question of an owner, and the one that is being cancelled. */
+const EXPORT_DESK_CONNECTIONS = 2;
+/** What all workers have to tell is little, and comes once a second from each. */
+const EXPORT_WORK_CONNECTIONS = 2;
 /** Statistics queries under way or waiting; a queue longer than this would only be answered after its deadline. */
 const READS_PENDING_MAX = 100;
 /** Redirect processes and write processes, with a few connections each. */
@@ -77,26 +82,41 @@ await runService(logger, async (onStop) => {
     bytesMax: config.DEAD_CLICKS_MAX_BYTES,
     timeoutMs: config.QUERY_TIMEOUT_MS,
   });
+  const intake = createIntake({
+    maxClicks: config.INTAKE_MAX_CLICKS,
+    maxBytes: config.INTAKE_MAX_BYTES,
+    deadlineMs: config.WRITE_TIMEOUT_MS,
+  });
+  const deskPool = openPool("exports", EXPORT_DESK_CONNECTIONS, READS_PENDING_MAX);
+  const workPool = openPool("export-work", EXPORT_WORK_CONNECTIONS, READS_PENDING_MAX);
+  const exports = openExports({
+    config,
+    pools: { desk: deskPool, work: workPool },
+    busy: () => intake.stats().clicks > 0,
+    logger,
+  });
   const dayValues = createDayValues(keeperPool, Date.now);
   const upkeep = createUpkeep(
     [
       { name: "days", everyMs: DAYS_EVERY_MS, work: days.maintain },
       { name: "dead-clicks", everyMs: DEAD_EVERY_MS, work: deadClicks.measure },
       { name: "day-values", everyMs: DAY_VALUES_EVERY_MS, work: dayValues.maintain },
+      ...(exports?.chores ?? []),
     ],
     logger,
   );
   const authentication = createAuthentication(config.CLICK_INGEST_SECRET);
   const ledger = createLedger();
   const bodies = createBodyReader();
-  const intake = createIntake({
-    maxClicks: config.INTAKE_MAX_CLICKS,
-    maxBytes: config.INTAKE_MAX_BYTES,
-    deadlineMs: config.WRITE_TIMEOUT_MS,
-  });
   const writer = createWriter({ intake, insert: clicks.insert, batchMax: config.BATCH_MAX, logger });
   const drops = createDropReports({ note: createDropStore(readerPool).note, logger, now: Date.now });
-  const pools = { writer: writerPool, reader: readerPool, keeper: keeperPool };
+  const pools = {
+    writer: writerPool,
+    reader: readerPool,
+    keeper: keeperPool,
+    exports: deskPool,
+    "export-work": workPool,
+  };
   const observed = {
     ledger,
     intake,
@@ -108,6 +128,7 @@ await runService(logger, async (onStop) => {
     days,
     deadClicks,
     upkeep,
+    exports,
     pools,
   };
   const metrics = createIngestMetrics(observed);
@@ -123,9 +144,12 @@ await runService(logger, async (onStop) => {
   onStop(() => upkeep.stop());
   writer.start();
   onStop(() => writer.stop());
+  exports?.runner.start();
+  onStop(() => exports?.runner.stop());
 
   const stats = createStatsStore(readerPool);
-  const app = createApp({ intake, deadClicks, ledger, stats, drops, logger, bodies, authentication });
+  const desk = exports && { ...exports, wake: exports.runner.wake };
+  const app = createApp({ intake, deadClicks, ledger, stats, drops, exports: desk, logger, bodies, authentication });
   const server = await listen(app, {
     host: config.HOST,
     port: config.PORT,

@@ -1,5 +1,6 @@
 import type { Database } from "@linkfence/db";
 import { createMetrics, type Metrics } from "@linkfence/service-shell";
+import type { Exports } from "./exports/open-exports.ts";
 import type { createAuthentication } from "./http/authenticate.ts";
 import type { createBodyReader } from "./http/batch-body.ts";
 import type { DropReports } from "./queue/drop-reports.ts";
@@ -22,6 +23,7 @@ export type Observed = {
   days: ClickDays;
   deadClicks: DeadClicks;
   upkeep: Upkeep;
+  exports: Pick<Exports, "stats"> | undefined;
   /** By the name that stands in the `pool` label. */
   pools: Record<string, Database>;
 };
@@ -32,6 +34,7 @@ export function createIngestMetrics(observed: Observed): Metrics {
   observeClicks(metrics, observed);
   observeWork(metrics, observed);
   observeKeeping(metrics, observed);
+  if (observed.exports) observeExports(metrics, observed.exports.stats);
   observePools(metrics, observed.pools);
   return metrics;
 }
@@ -74,6 +77,27 @@ function observeKeeping({ counter, gauge }: Metrics, { days, dayValues, deadClic
   counter(name("click_days_dropped_total"), "Days of clicks that were dropped.", () => days.stats().dropped);
   counter(name("days_added_up_total"), "Busy days whose values were added up.", () => dayValues.stats().added);
   counter(name("chores_failed_total"), "Chores that failed.", () => upkeep.stats().failures, "chore");
+}
+
+function observeExports({ counter, gauge }: Metrics, stats: Exports["stats"]): void {
+  const name = (what: string) => `linkfence_exports_${what}`;
+  gauge("linkfence_exports", "Exports of all processes.", () => stats().jobs, "state");
+  gauge(name("waiting_max"), "Exports that may wait.", () => stats().totalMax);
+  gauge(name("waiting_owner_max"), "Of one owner.", () => stats().ownerMax);
+  gauge(name("running"), "Exports that this process writes.", () => stats().running);
+  gauge(name("workers"), "Exports that it may write at once.", () => stats().workers);
+  gauge(name("bytes"), "Bytes of all files.", () => stats().bytes);
+  gauge(name("bytes_max"), "Bytes of files at the most.", () => stats().bytesMax);
+  gauge(name("breaker_open"), "1 while the database is left alone.", () => Number(stats().open));
+  counter(name("breaker_opened_total"), "Times that it was found failing.", () => stats().opened);
+  counter(name("begun_total"), "Attempts begun.", () => stats().claimed);
+  counter(name("written_total"), "Files written.", () => stats().succeeded);
+  counter(name("attempts_failed_total"), "Attempts that failed.", () => stats().failed, "fault");
+  counter(name("lost_total"), "Attempts broken off as the job was another's.", () => stats().lost);
+  counter(name("released_total"), "Attempts given back at a stop.", () => stats().released);
+  counter(name("pauses_total"), "Pauses to let clicks pass.", () => stats().pauses);
+  counter(name("files_removed_total"), "Files removed that no job names.", () => stats().filesRemoved);
+  counter(name("removed_total"), "Exports that are no longer kept.", () => stats().jobsRemoved);
 }
 
 function observePools({ counter, gauge }: Metrics, pools: Record<string, Database>): void {

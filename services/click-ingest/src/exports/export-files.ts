@@ -1,9 +1,9 @@
 // Where files lie. What makes and sends them knows names and streams alone, so that another storage can stand here: one
 // that keeps objects under names, takes a stream for each, and shows them only once they are whole.
-import { constants, createReadStream, createWriteStream, type WriteStream } from "node:fs";
+import { constants, createWriteStream, type WriteStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import { join, resolve } from "node:path";
+import type { Writable } from "node:stream";
 import { errorCode } from "@linkfence/db";
 import { storageFault } from "../domain/export-fault.ts";
 
@@ -17,17 +17,11 @@ export type DraftFile = {
   /** Removes it. Never rejects: what stays is found by `list`. */
   discard(): Promise<void>;
 };
-export type StoredFile = {
-  bytes: number;
-  /** The bytes from `start` to `end`, both of them sent. Closes the file when it ends or is destroyed. */
-  read(range?: { start: number; end: number }): Readable;
-  close(): Promise<void>;
-};
 export type ExportFiles = {
   /** Begins a file of this name. Rejects with a fault of storage. */
   create(name: string): Promise<DraftFile>;
-  /** A file that is visible; undefined where there is none. */
-  open(name: string): Promise<StoredFile | undefined>;
+  /** Where a file is sent from, as its job names its place. */
+  locate(place: string): { root: string; path: string };
   /** Names under which there is anything, whole or not. */
   list(): Promise<string[]>;
   /** Removes all that is under the name. */
@@ -36,6 +30,7 @@ export type ExportFiles = {
 
 /** Names are drawn; nothing that is asked for is ever part of one. */
 const NAME = /^[0-9a-f]{32}$/;
+const PLACE = /^[0-9a-f-]{36}\/[0-9a-f]{32}$/;
 const DRAFT = ".part";
 /** The service writes, its group (such as a proxy that sends files itself) reads, and nobody else does. */
 const FILE_MODE = 0o640;
@@ -43,16 +38,21 @@ const DIRECTORY_MODE = 0o750;
 /** Fewer calls to the disk than with the 64 KiB of a stream, and little beside what a worker may take. */
 const BUFFER_BYTES = 256 * 1024;
 
-/** Creates the storage in a local directory, which is made where it is missing. */
-export function createDirectoryFiles(directory: string): ExportFiles {
-  const pathOf = (name: string) => {
+/**
+ * Creates the storage in a local directory, which is made where it is missing.
+ * @param store names the directory of one database's files in it: two installations may share a disk
+ */
+export function createDirectoryFiles(root: string, store: () => Promise<string>): ExportFiles {
+  const directoryOf = async () => resolve(root, await store());
+  const pathIn = (directory: string, name: string) => {
     if (!NAME.test(name)) throw new TypeError("no file of an export has such a name");
     return join(directory, name);
   };
 
   return {
     async create(name) {
-      const path = pathOf(name);
+      const directory = await directoryOf();
+      const path = pathIn(directory, name);
       const draft = `${path}${DRAFT}`;
       const handle = await asFault(async () => {
         await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
@@ -67,24 +67,13 @@ export function createDirectoryFiles(directory: string): ExportFiles {
       };
     },
 
-    async open(name) {
-      try {
-        // A link in its place is not followed.
-        const handle = await open(pathOf(name), constants.O_RDONLY | constants.O_NOFOLLOW);
-        const { size } = await handle.stat();
-        return {
-          bytes: size,
-          read: (range) => createReadStream("", { fd: handle, highWaterMark: BUFFER_BYTES, ...range }),
-          close: () => handle.close(),
-        };
-      } catch (error) {
-        if (errorCode(error) === "ENOENT") return undefined;
-        throw error;
-      }
+    locate(place) {
+      if (!PLACE.test(place)) throw new TypeError("no file of an export has such a place");
+      return { root: resolve(root), path: place };
     },
 
     async list() {
-      const entries = await readdir(directory).catch((error: unknown) => {
+      const entries = await readdir(await directoryOf()).catch((error: unknown) => {
         if (errorCode(error) === "ENOENT") return [];
         throw error;
       });
@@ -93,7 +82,7 @@ export function createDirectoryFiles(directory: string): ExportFiles {
     },
 
     async remove(name) {
-      const path = pathOf(name);
+      const path = pathIn(await directoryOf(), name);
       await rm(`${path}${DRAFT}`, { force: true });
       await rm(path, { force: true });
     },

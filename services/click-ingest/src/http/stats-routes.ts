@@ -9,9 +9,10 @@ import {
 import { PoolOverloaded } from "@linkfence/db";
 import type { Logger } from "@linkfence/service-shell";
 import { type Request, Router } from "express";
-import { decideClicks, decideSums, isOwner, type Parameters } from "../domain/stats-request.ts";
+import { decideClicks, decideSums, isOwner } from "../domain/stats-request.ts";
 import type { StatsStore } from "../store/stats.ts";
 import { allowOnly } from "./allow-only.ts";
+import { parametersOf, refuseParameter } from "./parameters.ts";
 
 const LINK_PATH = "/v1/links/:code/stats";
 const CLICKS_PATH = "/v1/links/:code/clicks";
@@ -43,7 +44,8 @@ export function createStatsRoutes(stats: StatsStore, logger: Logger): Router {
   });
   router.get(OWNER_PATH, async (request, response) => {
     const { owner, ...rest } = parametersOf(request, ["owner", "start", "steps", "top"]);
-    if (!isOwner(owner)) throw refusal({ field: "owner", rule: "owner", detail: "must be the name of an owner" });
+    if (!isOwner(owner))
+      throw refuseParameter({ field: "owner", rule: "owner", detail: "must be the name of an owner" });
     response.json((await answer(stats.readOwner(owner, accept(decideSums(rest))))) satisfies OwnerSums);
   });
   for (const path of [LINK_PATH, CLICKS_PATH, OWNER_PATH]) router.all(path, allowOnly("GET, HEAD"));
@@ -55,21 +57,7 @@ function codeOf({ params: { code } }: Request): string {
   throw new Problem("not-found", "no link can have this code: a code is 3 to 32 of A-Z a-z 0-9 _ -");
 }
 
-/** Unknown and repeated parameters are refused: who sends them expects an effect. */
-function parametersOf({ query }: Request, known: readonly string[]): Parameters {
-  for (const [name, value] of Object.entries(query)) {
-    const field = name.slice(0, 100);
-    if (!known.includes(name)) throw refusal({ field, rule: "unknown", detail: "is not a parameter of this call" });
-    if (typeof value !== "string") throw refusal({ field, rule: "repeated", detail: "must be given once" });
-  }
-  return query as Parameters;
-}
-
 function accept<T>(decision: { ok: true; request: T } | { ok: false; fault: FieldFault }): T {
   if (decision.ok) return decision.request;
-  throw refusal(decision.fault);
-}
-
-function refusal(fault: FieldFault): Problem {
-  return new Problem("invalid-request", `the query parameter ${fault.field} ${fault.detail}`, [fault]);
+  throw refuseParameter(decision.fault);
 }

@@ -28,7 +28,8 @@ export function exportStatement(selection: ExportSelection, format: ExportFormat
 
 /** Statement that counts about as many rows, from the roll-ups: whole hours, and nothing older than `keptFrom` (ms). */
 export function estimateStatement({ owner, codes, from, to }: ExportSelection, keptFrom: number): string {
-  const source = codes === null ? `owner_hour WHERE owner = ${quoteLiteral(owner)}` : `click_hour WHERE ${codesAre(codes)}`;
+  const source =
+    codes === null ? `owner_hour WHERE owner = ${quoteLiteral(owner)}` : `click_hour WHERE ${codesAre(codes)}`;
   const time = (ms: number) => `to_timestamp(${ms / 1000})`;
   const counters = ["people", "bots", "prefetches"].flatMap((kind) => [0, 1, 2, 3].map((part) => `${kind}_q${part}`));
   return `SELECT coalesce(sum(${counters.join(" + ")}), 0)::float8 AS rows FROM ${source}

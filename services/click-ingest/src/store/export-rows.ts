@@ -2,18 +2,15 @@
 import type { ExportJob } from "@linkfence/contracts";
 import type { Sql } from "@linkfence/db";
 
-/** What is kept of finished jobs, and where their files lie. */
 export type ExportKeeping = {
   /** How long a job and its file are kept once it has ended. */
   keptSeconds: number;
-  /** Directory of this database's files, below EXPORT_DIR. */
-  directory: string;
 };
 
 /** Times are in ms since 1970, or RFC 3339 in UTC with microseconds. */
 export type JobRow = Omit<ExportJob, "error" | "file"> & {
   token: number;
-  file: string | null;
+  place: string | null;
   finishedMs: number | null;
   fault: NonNullable<ExportJob["error"]>["code"] | null;
   faultDetail: string | null;
@@ -26,21 +23,19 @@ export function jobColumns(sql: Sql, { keptSeconds }: ExportKeeping) {
     sql`to_char((${column}) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
   return sql`
     id, number, owner, ordered_by AS "orderedBy", codes, from_ms AS "from", to_ms AS "to", format, gzip, state, attempts,
-    rows_done AS rows, rows_estimated AS "rowsEstimated", bytes, token, file, fault, fault_detail AS "faultDetail",
-    ${text(sql`fault_at`)} AS "faultAt", ${text(sql`created_at`)} AS "createdAt", ${text(sql`started_at`)} AS "startedAt",
+    rows_done AS rows, rows_estimated AS "rowsEstimated", bytes, token, fault, fault_detail AS "faultDetail",
+    (SELECT s.id::text FROM export_store s) || '/' || file AS place, ${text(sql`fault_at`)} AS "faultAt", ${text(sql`created_at`)} AS "createdAt", ${text(sql`started_at`)} AS "startedAt",
     ${text(sql`finished_at`)} AS "finishedAt", (extract(epoch FROM finished_at) * 1000)::bigint AS "finishedMs",
     ${text(sql`finished_at + ${keptSeconds}::float8 * interval '1 second'`)} AS "expiresAt"`;
 }
 
 /** A job as it is told. Only one that has succeeded has a file. */
-export function describeJob(row: JobRow, { directory }: ExportKeeping): ExportJob {
-  const { token, file, finishedMs, fault, faultDetail, faultAt, ...rest } = row;
-  const whole = row.state === "SUCCEEDED" && file !== null;
+export function describeJob(row: JobRow): ExportJob {
+  const { token, place, finishedMs, fault, faultDetail, faultAt, ...rest } = row;
+  const whole = row.state === "SUCCEEDED" && place !== null;
   return {
     ...rest,
     error: fault === null ? null : { code: fault, detail: faultDetail ?? "", at: faultAt ?? rest.createdAt },
-    file: whole
-      ? { place: `${directory}/${file}`, bytes: rest.bytes, etag: `"${rest.id}-${token}"`, at: finishedMs ?? 0 }
-      : null,
+    file: whole ? { place, bytes: rest.bytes, etag: `"${rest.id}-${token}"`, at: finishedMs ?? 0 } : null,
   };
 }

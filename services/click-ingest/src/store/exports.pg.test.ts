@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
 import { createExportStore, type ExportStore } from "./exports.ts";
 
 const BOUNDS = { ownerMax: 3, totalMax: 5 };
-const KEEPING = { keptSeconds: 3600, directory: "store" };
+const KEEPING = { keptSeconds: 3600 };
 const ORDER: ExportOrder = {
   owner: "ann",
   orderedBy: "key1",

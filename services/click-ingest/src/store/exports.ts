@@ -25,7 +25,7 @@ export function createExportStore(database: Database, bounds: ExportBounds, keep
       (sql) => sql<JobRow[]>`
         SELECT ${jobColumns(sql, keeping)} FROM export_job WHERE id = ${id}::uuid AND owner = ${owner}`,
     );
-    return row && describeJob(row, keeping);
+    return row && describeJob(row);
   }
 
   return {
@@ -59,7 +59,7 @@ export function createExportStore(database: Database, bounds: ExportBounds, keep
            WHERE owner = ${owner} AND (${before}::bigint IS NULL OR number < ${before}::bigint)
            ORDER BY number DESC LIMIT ${limit}::int`,
       );
-      return rows.map((row) => describeJob(row, keeping));
+      return rows.map(describeJob);
     },
 
     /** Cancels a job of this owner that has not ended. */
