@@ -15,7 +15,7 @@ afterAll(() => database.drop());
 /** Runs the command, and resolves with its exit status, its output, and the JSON in it. */
 async function run(args: readonly string[], env: Record<string, string> = {}) {
   const { PATH = "", HOME = "" } = process.env;
-  const node = ["--conditions=source", "--import", "tsx", "scripts/dead-clicks.ts", ...args];
+  const node = ["scripts/dist/dead-clicks.js", ...args];
   const child = watchProcess(
     spawn(process.execPath, node, {
       cwd: ROOT,

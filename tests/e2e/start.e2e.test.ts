@@ -15,7 +15,7 @@ import {
   watchProcess,
 } from "@linkfence/testkit";
 
-const STARTER = ["--conditions=source", "--import", "tsx", "scripts/start.ts"];
+const STARTER = ["scripts/dist/start.js"];
 let directory: string;
 let base: number;
 const http = createHttpClient();
