@@ -10,6 +10,8 @@ const PROGRAMS = [
   ["services/write", "src/admin-key"],
   ["services/redirect", "src/main"],
   ["services/click-ingest", "src/main"],
+  ["packages/local-postgres", "src/starter.fixture"],
+  ["tests", "evidence/redirect.fixture"],
   ["scripts", "start"],
   ["scripts", "dead-clicks"],
 ];

@@ -1,4 +1,5 @@
 // Redirect processes that nobody speaks to, and what each of them answers while a link is revoked.
+import { setTimeout as pause } from "node:timers/promises";
 import { createTestDatabase, mapConcurrently, type TestDatabase, waitFor } from "@linkfence/testkit";
 import { closingAfterwards } from "./closing.ts";
 import { revokeLinks } from "./link-rows.ts";
@@ -6,6 +7,8 @@ import { type RedirectProcess, startRedirect, type Visit } from "./redirect-proc
 
 /** Every window is far shorter; this only ends a broken run. */
 const WATCH_MS = 60_000;
+/** A few hundred requests a second to each process; where nothing is waited for they would take a processor each. */
+const SAMPLE_EVERY_MS = 2;
 /** Links followed at once to bring them into memory. */
 const WIDTH = 8;
 
@@ -88,6 +91,7 @@ async function watchUntilGone({ visit }: RedirectProcess, code: string): Promise
     const seen = await visit(code);
     visits.push(seen);
     if (seen.status === 410) return visits;
+    await pause(SAMPLE_EVERY_MS);
   }
   throw new Error("a revoked link is still followed");
 }
