@@ -126,10 +126,24 @@ async function openSpoolAsTold(): Promise<Spool | null> {
   });
   const left = spool.left.reduce((sum, { clicks }) => sum + clicks, 0);
   if (left > 0) logger.info("clicks that an earlier process left are sent first", { clicks: left });
-  const { lostLast } = spool.earlier;
+  tellOfEarlier(spool.earlier);
+  return spool;
+}
+
+function tellOfEarlier({ lostLast, missing, damaged, isLastUnknown, isCopy }: Spool["earlier"]): void {
+  if (isCopy)
+    logger.warn(
+      "the spool was copied or moved here: if its original is in use, its clicks are sent twice, and count once",
+    );
+  if (isLastUnknown)
+    logger.warn(
+      "how many clicks the process before this one may have lost is unknown: its account is missing or damaged",
+    );
   if (lostLast > 0)
     logger.warn("the process before this one ended uncleanly and may have lost clicks", { atMost: lostLast });
-  return spool;
+  if (missing > 0)
+    logger.error("segments of the spool are missing, and the clicks in them are lost", { clicks: missing });
+  if (damaged > 0) logger.error("segments of the spool are damaged, and clicks in them are lost", { atLeast: damaged });
 }
 
 type Clicks = { ring: ClickRing; spool: Spool | null; countryOf: (address: string) => string | undefined };
@@ -150,7 +164,11 @@ function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
       else logger.warn(`clicks cannot be stored and wait in ${of.spool ? "the spool" : "memory"}`, { reason });
     },
   });
-  onStop(() => clicks.stop(config.CLICK_FLUSH_TIMEOUT_MS));
+  onStop(async () => {
+    await clicks.stop(config.CLICK_FLUSH_TIMEOUT_MS);
+    const { kept } = clicks.stats();
+    if (kept > 0) logger.info("clicks remain in the spool for the next process", { clicks: kept });
+  });
   return clicks;
 }
 

@@ -54,7 +54,7 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
   const troubles: (string | null)[] = [];
   const now = () => performance.now();
   const place = { directory: "/spool", maxBytes, segmentBytes: 100_000 };
-  const lock = async () => ({ release: async () => {} });
+  const lock = async () => ({ release: async () => {}, holds: async () => true });
   const start = { incarnation: `p${++ids}`, at: ids };
   const spool =
     disk === undefined ? null : await openSpool({ ...place, fs: disk.fs, lock, start, now, onTrouble: () => {} });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { until } from "@linkfence/testkit";
 import fc from "fast-check";
 import { createDisk } from "../spool/disk.fixture.ts";
 import { AWAY, createIngest, gap, REFUSED, startPath, stopPaths, stored } from "./click-path.fixture.ts";
@@ -138,7 +139,9 @@ describe("the spool", () => {
     const killed = await startPath({ disk: disk.copy(), answer: () => AWAY });
     const bound = killed.spool?.earlier.lost ?? 0;
     expect(bound).toBeGreaterThanOrEqual(6);
-    expect(killed.path.dropReport()).toEqual({ incarnation, since, totals: [{ reason: "killed", total: bound }] });
+    const told = killed.path.dropReport();
+    expect(told).toMatchObject({ incarnation, since });
+    expect(told.totals).toContainEqual({ reason: "killed", total: bound });
     await first.path.stop(0);
     const next = await startPath({ disk, capacity: 4, answer: () => AWAY });
     next.click(5);
@@ -181,9 +184,11 @@ describe("the spool", () => {
     const appended = spool?.stats().appends ?? 0;
     isAway = false;
     await settled();
-    click(100);
+    await until(() => {
+      click(1);
+      return (spool?.stats().appends ?? 0) > appended;
+    });
     await settled();
-    expect(spool?.stats().appends).toBeGreaterThan(appended);
     expect([gap(path), path.ledger().duplicate]).toEqual([0, 0]);
   });
 
