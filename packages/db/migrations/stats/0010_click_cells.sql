@@ -13,41 +13,55 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT replace(replace(replace(value, E'\\', E'\\b'), E'\t', E'\\t'), E'\n', E'\\n')
 $$;
 
--- Reads both. Only the texts are looked at, by whoever may read them.
-CREATE FUNCTION read_cells(cells text, recent text)
-RETURNS TABLE (dimension smallint, value text, q0 integer, q1 integer, q2 integer, q3 integer)
+-- Adds up both, with values as they are written. Equal lines are counted first, as each is five values.
+CREATE FUNCTION sum_cells(cells text, recent text)
+RETURNS TABLE (d text, v text, q0 bigint, q1 bigint, q2 bigint, q3 bigint)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 50 AS $$
 BEGIN
   RETURN QUERY
-    SELECT c.d::smallint,
-           CASE WHEN strpos(c.v, E'\\') = 0 THEN c.v
-                ELSE replace(replace(replace(c.v, E'\\n', E'\n'), E'\\t', E'\t'), E'\\b', E'\\') END COLLATE "C",
-           sum(c.n0)::integer, sum(c.n1)::integer, sum(c.n2)::integer, sum(c.n3)::integer
-      FROM (SELECT field[1]::integer AS d, field[6] AS v, field[2]::integer AS n0, field[3]::integer AS n1,
+    SELECT c.d, c.v, sum(c.n0)::bigint, sum(c.n1)::bigint, sum(c.n2)::bigint, sum(c.n3)::bigint
+      FROM (SELECT field[1] AS d, field[6] AS v, field[2]::integer AS n0, field[3]::integer AS n1,
                    field[4]::integer AS n2, field[5]::integer AS n3
               FROM string_to_table(cells, E'\n') AS line CROSS JOIN LATERAL string_to_array(line, E'\t') AS field
              WHERE line <> ''
              UNION ALL
-            SELECT n, split_part(line, E'\t', n + 1), (left(line, 1) = '0')::integer, (left(line, 1) = '1')::integer,
-                   (left(line, 1) = '2')::integer, (left(line, 1) = '3')::integer
-              FROM string_to_table(recent, E'\n') AS line CROSS JOIN generate_series(1, 5) AS n
-             WHERE line <> '') AS c
+            SELECT n::text, field[n + 1], CASE WHEN field[1] = '0' THEN times ELSE 0 END,
+                   CASE WHEN field[1] = '1' THEN times ELSE 0 END, CASE WHEN field[1] = '2' THEN times ELSE 0 END,
+                   CASE WHEN field[1] = '3' THEN times ELSE 0 END
+              FROM (SELECT string_to_array(line, E'\t') AS field, count(*)::integer AS times
+                      FROM string_to_table(recent, E'\n') AS line WHERE line <> '' GROUP BY line) AS lines
+             CROSS JOIN generate_series(1, 5) AS n) AS c
      GROUP BY c.d, c.v;
 END
 $$;
 
--- Adds up lines. Where the values that may be named are given, further ones become `other`.
-CREATE FUNCTION add_up_cells(cells text, recent text, known jsonb) RETURNS text
+-- What the two say. Only the texts are looked at, by whoever may read them.
+CREATE FUNCTION read_cells(cells text, recent text)
+RETURNS TABLE (dimension smallint, value text, q0 integer, q1 integer, q2 integer, q3 integer)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 50 AS $$
+  SELECT d::smallint,
+         CASE WHEN strpos(v, E'\\') = 0 THEN v
+              ELSE replace(replace(replace(v, E'\\n', E'\n'), E'\\t', E'\t'), E'\\b', E'\\') END COLLATE "C",
+         q0::integer, q1::integer, q2::integer, q3::integer
+    FROM sum_cells(cells, recent)
+$$;
+
+CREATE FUNCTION add_up_cells(cells text, recent text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  RETURN (
-    SELECT coalesce(string_agg(concat_ws(E'\t', dimension, q0, q1, q2, q3, write_cell_value(name)), E'\n'
-                               ORDER BY dimension, name COLLATE "C") || E'\n', '')
-      FROM (SELECT dimension, name, sum(q0) AS q0, sum(q1) AS q1, sum(q2) AS q2, sum(q3) AS q3
-              FROM (SELECT c.*, CASE WHEN known IS NULL OR known ? (dimension || value) THEN value ELSE 'other' END AS name
-                      FROM read_cells(cells, recent) AS c) AS named
-             GROUP BY dimension, name) AS sums);
+  RETURN (SELECT coalesce(string_agg(d || E'\t' || q0 || E'\t' || q1 || E'\t' || q2 || E'\t' || q3 || E'\t' || v || E'\n', ''), '')
+            FROM sum_cells(cells, recent));
 END
+$$;
+
+-- The same, and values that are not known become `other`.
+CREATE FUNCTION bound_cells(cells text, recent text, known jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(string_agg(concat_ws(E'\t', dimension, q0, q1, q2, q3, write_cell_value(name)) || E'\n', ''), '')
+    FROM (SELECT dimension, name, sum(q0) AS q0, sum(q1) AS q1, sum(q2) AS q2, sum(q3) AS q3
+            FROM (SELECT c.*, CASE WHEN known ? (dimension || value) THEN value ELSE 'other' END AS name
+                    FROM read_cells(cells, recent) AS c) AS named
+           GROUP BY dimension, name) AS sums
 $$;
 
 -- What is there already moves.

@@ -26,12 +26,13 @@ BEGIN
    WHERE d.day = found.day AND d.code = found.code;
 
   WITH came AS (
-    SELECT day, code, array_agg(dimension || click_value(value)) AS keys
+    SELECT day, code, array_agg('1' || click_value(referrer)) || array_agg('2' || click_value(browser))
+                      || array_agg('3' || click_value(os)) || array_agg('4' || click_value(device))
+                      || array_agg('5' || click_value(country)) AS keys
       FROM (SELECT date '1970-01-01' + (at / 86400000)::integer AS day, code, referrer, browser, os, device, country
               FROM unnest(p_times, p_codes, p_referrers, p_browsers, p_systems, p_devices, p_countries, p_bots,
                           p_prefetches) AS u(at, code, referrer, browser, os, device, country, bot, prefetch)
              WHERE NOT bot AND NOT prefetch OFFSET 0) AS c
-     CROSS JOIN LATERAL (VALUES (1, referrer), (2, browser), (3, os), (4, device), (5, country)) AS v(dimension, value)
      WHERE ((day, code) IN (SELECT * FROM unnest(p_days, p_day_codes))) IS TRUE
      GROUP BY day, code),
   lacking AS (
@@ -62,11 +63,12 @@ $$;
 -- Adds clicks that were just stored to the roll-ups; each array has one element a click, and times are in ms.
 -- Statement by statement, each in the order of its keys: days, hours, owners. Writers that meet wait for each other in this
 -- one order and cannot deadlock; what many have in common, the owner's row, is held for the shortest time.
+-- Rows are looked up one by one, whatever the planner expects of the arrays and of tables that nobody has analysed yet.
 CREATE OR REPLACE FUNCTION roll_up_clicks(
   p_times bigint[], p_codes text[], p_owners text[], p_referrers text[], p_browsers text[], p_systems text[],
   p_devices text[], p_countries text[], p_bots boolean[], p_prefetches boolean[], p_values_max integer
 ) RETURNS void
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
   v_days date[];
   v_codes text[];
@@ -93,7 +95,7 @@ BEGIN
     code, hour, owner, people_q0, people_q1, people_q2, people_q3, bots_q0, bots_q1, bots_q2, bots_q3,
     prefetches_q0, prefetches_q1, prefetches_q2, prefetches_q3, cells, recent)
   SELECT code, to_timestamp(hour * 3600), owner, k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10, k11,
-         CASE WHEN octet_length(lines) > 4000 THEN add_up_cells('', lines, NULL) ELSE '' END,
+         CASE WHEN octet_length(lines) > 4000 THEN add_up_cells('', lines) ELSE '' END,
          CASE WHEN octet_length(lines) > 4000 THEN '' ELSE coalesce(lines, '') END
     FROM (SELECT c.code, c.hour, max(c.owner) AS owner,
                  count(*) FILTER (WHERE kind = 0) AS k0, count(*) FILTER (WHERE kind = 1) AS k1,
@@ -133,7 +135,7 @@ BEGIN
          -- 1000 bytes are some twenty people: an hour that has fewer is never added up.
          cells = CASE WHEN octet_length(h.recent) + octet_length(excluded.recent) + octet_length(excluded.cells)
                            > greatest(1000, octet_length(h.cells))
-                      THEN add_up_cells(h.cells || excluded.cells, h.recent || excluded.recent, NULL)
+                      THEN add_up_cells(h.cells || excluded.cells, h.recent || excluded.recent)
                       WHEN excluded.cells = '' THEN h.cells ELSE h.cells || excluded.cells END,
          recent = CASE WHEN octet_length(h.recent) + octet_length(excluded.recent) + octet_length(excluded.cells)
                             > greatest(1000, octet_length(h.cells))
@@ -141,7 +143,7 @@ BEGIN
 
   -- Where a value came that is one too many.
   IF v_days IS NOT NULL THEN
-    UPDATE click_hour h SET cells = add_up_cells(h.cells, h.recent, d.known), recent = ''
+    UPDATE click_hour h SET cells = bound_cells(h.cells, h.recent, d.known), recent = ''
       FROM (SELECT DISTINCT date '1970-01-01' + (at / 86400000)::integer AS day, code,
                    to_timestamp(at / 3600000 * 3600) AS hour
               FROM unnest(p_times, p_codes) AS u(at, code)) AS c
