@@ -13,6 +13,7 @@ GRANT USAGE ON SCHEMA public TO linkfence_ingest;
 -- Clicks, and what they add up to, are written by these functions alone, with their owner's rights: a click is stored once,
 -- never changed, and never without being added up. The days of clicks are made and dropped by two more.
 GRANT SELECT ON click, click_hour, click_hour_value, owner_hour TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION read_cells(text, text) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION store_clicks(
   uuid[], bigint[], bigint[], text[], text[], text[], text[], text[], text[], text[], boolean[], boolean[], integer
 ) TO linkfence_ingest;

@@ -8,11 +8,17 @@ import { parse } from "postgres-array";
  * NULL, or one with a comma, would otherwise be read as something else.
  */
 export function arrayLiteral(values: readonly (string | number | null)[]): string {
-  return `{${values.map((value) => (value === null ? "NULL" : `"${escapeElement(String(value))}"`)).join(",")}}`;
+  let literal = "{";
+  for (const [place, value] of values.entries()) {
+    if (place > 0) literal += ",";
+    literal += value === null ? "NULL" : `"${escapeElement(String(value))}"`;
+  }
+  return `${literal}}`;
 }
 
+/** Looking is much cheaper than replacing, and nearly always enough: clicks come by ten thousands. */
 function escapeElement(text: string): string {
-  return text.replace(/["\\]/g, "\\$&");
+  return text.includes('"') || text.includes("\\") ? text.replace(/["\\]/g, "\\$&") : text;
 }
 
 /** Object identifiers of array types (pg_type.dat in PostgreSQL's sources). */

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await database.sql`TRUNCATE click, dead_click, click_drop, refused_click`;
-  await database.sql`TRUNCATE click_day, click_hour, click_hour_value, owner_hour`;
+  await database.sql`TRUNCATE click_day, click_hour, owner_hour`;
   await open();
 });
 afterEach(async () => {

@@ -55,7 +55,6 @@ test.each([
   "UPDATE click SET code = code",
   "DELETE FROM click",
   "UPDATE click_hour SET people_q0 = 0",
-  "DELETE FROM click_hour_value",
   "DELETE FROM owner_hour",
   "UPDATE click_day SET people = 0",
   "DELETE FROM click_day_value",

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await refuseBanned(database);
 });
 beforeEach(async () => {
-  await database.sql`TRUNCATE click, dead_click, click_day, click_hour, click_hour_value, owner_hour`;
+  await database.sql`TRUNCATE click, dead_click, click_day, click_hour, owner_hour`;
 });
 afterAll(() => database.drop());
 

@@ -15,7 +15,7 @@ beforeAll(async () => {
   await refuseBanned(database);
   pool = createDatabase({ url: database.url, applicationName: "test", max: 4, queryTimeoutMs: 5000 });
 });
-beforeEach(() => database.sql`TRUNCATE click, click_day, click_hour, click_hour_value, owner_hour, dead_click`);
+beforeEach(() => database.sql`TRUNCATE click, click_day, click_hour, owner_hour, dead_click`);
 afterAll(async () => {
   await pool.close();
   await database.drop();
