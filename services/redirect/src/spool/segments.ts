@@ -236,7 +236,8 @@ export function createSegments(options: SegmentsOptions) {
     },
 
     /** The last group found no room, here or on the disk, and segments that have come to their end could make some. */
-    wantsRoom: () => (isFull || failuresInARow > 0) && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
+    wantsRoom: () =>
+      (isFull || failuresInARow > 0) && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
 
     /** Clicks of the last group that was `uncertain` are dropped: none of them is to be found by another process. */
     disown(): void {
