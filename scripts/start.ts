@@ -115,16 +115,20 @@ async function startServices(plan: StartPlan, shared: Record<string, string>): P
 
 function onChildExit({ name, code, signal }: ChildExit): void {
   if (stopping) return;
-  complain(`${name} ended with ${signal ?? `status ${code}`}: its last lines above say why`);
-  void stop(`${name} is gone`, EXIT.failed);
+  if (signal === null) complain(`${name} ended with status ${code}: its last lines above say why`);
+  else
+    complain(`${name} ended with ${signal}, which came from outside: from somebody, or from a system short of memory`);
+  void stop(`${name} is gone`, code === EXIT.config ? EXIT.config : EXIT.failed);
 }
 
 async function main(): Promise<void> {
   const plan = planStart(process.env);
   const taken = await findTakenPorts(plan.services.flatMap(({ port, opsPort }) => [port, opsPort]));
   if (taken.length > 0) throw new Error(portsTaken(taken));
-  const spools = plan.services.flatMap(({ env }) => env.CLICK_SPOOL_DIR ?? []);
-  for (const path of [plan.dataDir, ...spools]) await makeDataDirectory(path);
+  await makeDirectory("LINKFENCE_DATA_DIR", plan.dataDir);
+  const spoolSetting = plan.config.CLICK_SPOOL_DIR === undefined ? "LINKFENCE_DATA_DIR" : "CLICK_SPOOL_DIR";
+  for (const { env } of plan.services)
+    if (env.CLICK_SPOOL_DIR !== undefined) await makeDirectory(spoolSetting, env.CLICK_SPOOL_DIR);
   const databases = await startDatabases(plan);
   const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
   const secret = await ensureIngestSecret(process.env, join(plan.dataDir, "click-ingest-secret"));
@@ -132,11 +136,11 @@ async function main(): Promise<void> {
   if (!stopping) say(banner(plan, key));
 }
 
-async function makeDataDirectory(path: string): Promise<void> {
+async function makeDirectory(setting: string, path: string): Promise<void> {
   try {
     await makeDirectories(path);
   } catch (error) {
-    throw new ConfigError([`LINKFENCE_DATA_DIR cannot be made: ${describe(error)}`]);
+    throw new ConfigError([`${setting} cannot be made: ${describe(error)}`]);
   }
 }
 

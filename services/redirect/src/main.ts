@@ -25,6 +25,7 @@ import { createLoader } from "./cache/loader.ts";
 import { type ClickPath, createClickPath } from "./clicks/click-path.ts";
 import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
 import { createIngestClient } from "./clicks/ingest-client.ts";
+import { createLastDrops } from "./clicks/last-drops.ts";
 import { readRedirectConfig } from "./config.ts";
 import { createHotPath } from "./http/hot-path.ts";
 import { createOriginReader } from "./http/origin.ts";
@@ -126,22 +127,40 @@ async function openSpoolAsTold(): Promise<Spool | null> {
   });
   const left = spool.left.reduce((sum, { clicks }) => sum + clicks, 0);
   if (left > 0) logger.info("clicks that an earlier process left are sent first", { clicks: left });
-  const { lostLast } = spool.earlier;
+  tellOfEarlier(spool.earlier);
+  return spool;
+}
+
+function tellOfEarlier({ lostLast, missing, damaged, isLastUnknown, isCopy }: Spool["earlier"]): void {
+  if (isCopy)
+    logger.warn(
+      "the spool was copied or moved here: if its original is in use, its clicks are sent twice, and count once",
+    );
+  if (isLastUnknown)
+    logger.warn(
+      "how many clicks the process before this one may have lost is unknown: its account is missing or damaged",
+    );
   if (lostLast > 0)
     logger.warn("the process before this one ended uncleanly and may have lost clicks", { atMost: lostLast });
-  return spool;
+  if (missing > 0)
+    logger.error("segments of the spool are missing, and the clicks in them are lost", { clicks: missing });
+  if (damaged > 0) logger.error("segments of the spool are damaged, and clicks in them are lost", { atLeast: damaged });
 }
 
 type Clicks = { ring: ClickRing; spool: Spool | null; countryOf: (address: string) => string | undefined };
 
 function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
   const { CLICK_INGEST_URL: baseUrl, CLICK_INGEST_SECRET: secret } = config;
+  const sender = `redirect-${start.incarnation}`;
   const dropped = () => clicks.dropReport();
   const clicks: ClickPath = createClickPath({
     ...of,
     start,
     capacity: config.CLICK_QUEUE_CAPACITY,
-    send: createIngestClient({ baseUrl, sender: `redirect-${start.incarnation}`, secret, dropped }),
+    send: createIngestClient({ baseUrl, sender, secret, dropped }),
+    tellDrops: createLastDrops({ baseUrl, sender, secret }),
+    onUntold: (clicks, error) =>
+      logger.warn("statistics will not know of the clicks that were dropped at the end", { clicks, error }),
     newClickId: createClickIds(),
     now: () => performance.now(),
     random,
@@ -150,7 +169,11 @@ function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
       else logger.warn(`clicks cannot be stored and wait in ${of.spool ? "the spool" : "memory"}`, { reason });
     },
   });
-  onStop(() => clicks.stop(config.CLICK_FLUSH_TIMEOUT_MS));
+  onStop(async () => {
+    await clicks.stop(config.CLICK_FLUSH_TIMEOUT_MS);
+    const { kept } = clicks.stats();
+    if (kept > 0) logger.info("clicks remain in the spool for the next process", { clicks: kept });
+  });
   return clicks;
 }
 

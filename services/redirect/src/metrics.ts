@@ -109,6 +109,16 @@ function registerClickMetrics({ counter, gauge }: Metrics, { clicks, spool }: Me
     () => earlier?.lost ?? 0,
   );
   counter(
+    "linkfence_clicks_lost_unclean_unknown_total",
+    "ends of earlier processes on this spool of which nobody knows how many clicks they took",
+    () => earlier?.unknown ?? 0,
+  );
+  counter(
+    "linkfence_clicks_missing_total",
+    "clicks of the process before this one that were in segments which are gone; a part of what may be lost",
+    () => earlier?.missing ?? 0,
+  );
+  counter(
     "linkfence_clicks_dropped_earlier_total",
     "clicks that earlier processes on this spool dropped, by reason",
     () => earlier?.drops ?? NO_DROPS,
@@ -138,6 +148,12 @@ function registerClickMetrics({ counter, gauge }: Metrics, { clicks, spool }: Me
   counter(
     "linkfence_spool_account_failures_total",
     "accounts of clicks that could not be written",
-    () => stats().failures,
+    () => stats().accountFailures,
+  );
+  counter(
+    "linkfence_spool_files_lost_total",
+    "files of the spool that were removed or replaced while they were in use",
+    () => ({ account: stats().accountLost, lock: stats().locksLost, segment: stats().abandoned.name }),
+    "file",
   );
 }

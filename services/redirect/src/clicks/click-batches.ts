@@ -3,7 +3,7 @@
 import { CLICK_BATCH_LIMIT } from "@linkfence/contracts";
 import { FRAME_HEAD, PAYLOAD_MAX, readFrames, splitFrames } from "../spool/frame.ts";
 import type { Spool } from "../spool/open-spool.ts";
-import type { ClickQueue, Stretch } from "./click-queue.ts";
+import { type ClickQueue, isPlaced, type Stretch } from "./click-queue.ts";
 
 /** The ingest reads bodies of 2 MiB; a group of the longest clicks has less than 1.3 MiB. */
 const BATCH_BYTES = 1_500_000;
@@ -12,11 +12,21 @@ const READ_BYTES = Math.max(512 * 1024, FRAME_HEAD + PAYLOAD_MAX);
 /** A read that fails for want of descriptors or memory succeeds a little later; one that fails by damage never does. */
 const READ_TRIES = 5;
 
+type Part = {
+  stretch: Stretch;
+  clicks: number;
+  /** So many of them cannot be read. They come to their end with the others, so that it is written down at once. */
+  damaged: number;
+  to: number;
+  /** Bytes of frames in memory that they are, where the stretch has more; else 0. */
+  cut: number;
+};
+
 export type Batch = {
   /** JSON of each click. */
   payloads: Buffer[];
   /** In which stretches they are, and up to where in the segment; 0 where all of a stretch is in memory. */
-  parts: { stretch: Stretch; clicks: number; to: number }[];
+  parts: Part[];
 };
 
 export type BatchCounts = {
@@ -24,9 +34,11 @@ export type BatchCounts = {
   found: number;
   /** Clicks of a segment that could not be read. */
   damaged: number;
-  /** Clicks of this process that came to their end, and those of them that were in no segment. */
-  ended: number;
+  /** Clicks of this process that came to their end: those in segments, and those that were in none. */
+  settled: number;
   unspooled: number;
+  /** Clicks of earlier processes that came to their end, less those that were found. */
+  leftSettled: number;
   readFailures: number;
 };
 
@@ -34,10 +46,11 @@ export type ClickBatches = ReturnType<typeof createClickBatches>;
 
 /** Creates the source of batches. `spool` is null where there are no segments. */
 export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
-  const counts: BatchCounts = { found: 0, damaged: 0, ended: 0, unspooled: 0, readFailures: 0 };
+  const counts: BatchCounts = { found: 0, damaged: 0, settled: 0, unspooled: 0, leftSettled: 0, readFailures: 0 };
   let failuresInARow = 0;
+  let clicksMax = CLICK_BATCH_LIMIT;
 
-  /** Takes stretches in memory, as many as fit. */
+  /** Takes stretches in memory, as many as fit, or the beginning of one that does not. */
   function fromMemory(): Batch {
     const batch: Batch = { payloads: [], parts: [] };
     let bytes = 0;
@@ -45,12 +58,18 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
       const { frames, clicks } = stretch;
       if (frames === null) break;
       bytes += frames.length;
-      const isFull = batch.payloads.length + clicks > CLICK_BATCH_LIMIT || bytes > BATCH_BYTES;
+      const isFull = batch.payloads.length + clicks > clicksMax || bytes > BATCH_BYTES;
       if (batch.parts.length > 0 && isFull) break;
+      if (clicks > clicksMax) return beginningOf(stretch, frames);
       batch.payloads.push(...splitFrames(frames));
-      batch.parts.push({ stretch, clicks, to: 0 });
+      batch.parts.push({ stretch, clicks, damaged: 0, to: 0, cut: 0 });
     }
     return batch;
+  }
+
+  function beginningOf(stretch: Stretch, frames: Buffer): Batch {
+    const { payloads, used } = readFrames(frames, { last: true, limit: clicksMax });
+    return { payloads, parts: [{ stretch, clicks: payloads.length, damaged: 0, to: 0, cut: used }] };
   }
 
   /** Reads on where the first stretch begins. Null where nothing was found there; then it has grown shorter, or is gone. */
@@ -64,29 +83,39 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
     if (bytes.length < length) place.to = from + bytes.length;
     const { payloads, used } = readFrames(bytes, {
       last: bytes.length < length || from + length >= to,
-      limit: CLICK_BATCH_LIMIT,
+      limit: clicksMax,
     });
     // The stretch may have grown meanwhile, and may until the batch is settled.
     const isWhole = from + used >= place.to;
-    correct(stretch, payloads.length, isWhole);
-    if (payloads.length > 0) return { payloads, parts: [{ stretch, clicks: payloads.length, to: from + used }] };
-    place.from = from + used;
-    if (isWhole) queue.settle(0, true);
+    addFound(stretch, payloads.length);
+    // What is not there is damaged.
+    const damaged = isWhole ? stretch.clicks - payloads.length : 0;
+    const part = { stretch, clicks: payloads.length + damaged, damaged, to: from + used, cut: 0 };
+    if (payloads.length > 0) return { payloads, parts: [part] };
+    settlePart(part);
     return null;
   }
 
-  /** What is not there is damaged; what is there beyond what was expected was found. */
-  function correct(stretch: Stretch, there: number, isWhole: boolean): void {
+  /** What is there beyond what was expected. */
+  function addFound(stretch: Stretch, there: number): void {
     const by = there - stretch.clicks;
-    if (by === 0 || (by < 0 && !isWhole)) return;
+    if (by <= 0) return;
     queue.correct(by);
-    if (by > 0) counts.found += by;
-    else counts.damaged -= by;
-    if (!stretch.isLeft) counts.ended -= by;
-    settleInSegment(stretch, -by);
+    counts.found += by;
+    if (stretch.isLeft) counts.leftSettled -= by;
+    else counts.settled -= by;
+    if (stretch.place !== null) spool?.correct(stretch.place.segment, by);
   }
 
-  function settleInSegment({ place }: Stretch, clicks: number): void {
+  function settlePart({ stretch, clicks, damaged, to, cut }: Part): void {
+    const { frames, place, uncertain, isLeft } = stretch;
+    counts.damaged += damaged;
+    if (isLeft) counts.leftSettled += clicks;
+    else if (isPlaced(stretch)) counts.settled += clicks;
+    else if (!uncertain) counts.unspooled += clicks;
+    if (frames === null && place !== null) place.from = to;
+    if (cut > 0) queue.cut(cut);
+    queue.settle(clicks, cut === 0 && (frames !== null || place === null || to >= place.to));
     if (place !== null) spool?.settle(place.segment, clicks);
   }
 
@@ -96,8 +125,8 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
     failuresInARow += 1;
     if (failuresInARow < READ_TRIES) return;
     failuresInARow = 0;
-    correct(stretch, 0, true);
-    queue.settle(0, true);
+    const { clicks, place } = stretch;
+    settlePart({ stretch, clicks, damaged: clicks, to: place?.to ?? 0, cut: 0 });
   }
 
   return {
@@ -118,16 +147,18 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
         throw error;
       }
     },
+    /**
+     * A batch is larger than somebody on the way to the ingest lets pass. Makes this one, and all after it, half as large;
+     * false where it is a single click.
+     */
+    divide({ payloads }: Batch): boolean {
+      if (payloads.length <= 1) return false;
+      clicksMax = Math.floor(payloads.length / 2);
+      return true;
+    },
     /** A batch has come to its end. */
     settle({ parts }: Batch): void {
-      for (const { stretch, clicks, to } of parts) {
-        const { frames, place, uncertain, isLeft } = stretch;
-        if (!isLeft) counts.ended += clicks;
-        if (place === null && !uncertain) counts.unspooled += clicks;
-        settleInSegment(stretch, clicks);
-        if (frames === null && place !== null) place.from = to;
-        queue.settle(clicks, frames !== null || place === null || to >= place.to);
-      }
+      for (const part of parts) settlePart(part);
     },
     counts: (): Readonly<BatchCounts> => counts,
   };

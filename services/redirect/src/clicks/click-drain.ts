@@ -39,8 +39,7 @@ export function createClickDrain(options: DrainOptions) {
   // Without a spool the queue holds one batch, and the ring, which is bounded, all the others.
   const [group, everyMs] = spool === null ? [CLICK_BATCH_LIMIT, EVERY_MS] : [GROUP, SPOOL_EVERY_MS];
   let underWay = 0;
-  let droppedFull = 0;
-  let droppedUnspooled = 0;
+  let dropped = 0;
   let ending = false;
   const { pause, rouse } = createPauses();
   // In a turn of its own: whoever starts this has not got it in hand yet.
@@ -49,6 +48,7 @@ export function createClickDrain(options: DrainOptions) {
   async function run(): Promise<void> {
     for (;;) {
       onTurn();
+      await storeAgain();
       const isFree = spool !== null || ending || queue.clicks() === 0;
       const waiting = ring.stats().waiting;
       if (isFree && (waiting >= group || (ending && waiting > 0))) await store(ring.take(group));
@@ -67,10 +67,25 @@ export function createClickDrain(options: DrainOptions) {
     const stored = spool === null ? "refused" : await spool.append(frames, facts.length);
     underWay = 0;
     if (!queue.add(frames, facts.length, stored)) {
-      droppedFull += facts.length;
-      if (stored === "refused") droppedUnspooled += facts.length;
+      dropped += facts.length;
+      // A part of them may be in a segment; nobody is to find them there.
+      if (stored === "uncertain") spool?.disown();
     }
     onAdded();
+  }
+
+  /**
+   * Writes again what a segment held that has lost its name. Before anything else is written, so that segments have clicks in the
+   * order of the queue; and once, as what is refused now is behind others later.
+   */
+  async function storeAgain(): Promise<void> {
+    if (spool === null) return;
+    for (const stretch of queue.takeHomeless()) {
+      const { frames, clicks } = stretch;
+      if (frames === null || clicks === 0) continue;
+      const stored = await spool.append(frames, clicks);
+      if (!queue.place(stretch, stored) && typeof stored !== "string") spool.settle(stored.segment, clicks);
+    }
   }
 
   return {
@@ -84,7 +99,7 @@ export function createClickDrain(options: DrainOptions) {
     },
     /** Clicks taken from the ring that are not in the queue yet. */
     underWay: () => underWay,
-    /** Clicks for which there was no room, and those of them that are certainly in no segment. */
-    dropped: () => ({ full: droppedFull, unspooled: droppedUnspooled }),
+    /** Clicks for which there was no room. */
+    dropped: () => dropped,
   };
 }

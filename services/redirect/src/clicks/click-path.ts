@@ -1,8 +1,8 @@
 // The way of a click, put together: ring, drain, spool, queue, sender; and its ledger, which closes at every moment.
 import type { DropReport } from "@linkfence/contracts";
-import { HEADER_BLOCK, type Start } from "../spool/account.ts";
+import type { Start } from "../spool/account.ts";
 import { type Drops, makeDrops, NO_DROPS } from "../spool/drops.ts";
-import type { Spool } from "../spool/open-spool.ts";
+import type { Counted, Spool } from "../spool/open-spool.ts";
 import { createClickBatches } from "./click-batches.ts";
 import { createClickDrain, type DrainOptions } from "./click-drain.ts";
 import { createClickQueue } from "./click-queue.ts";
@@ -22,18 +22,23 @@ export type ClickPathOptions = Pick<SenderOptions, "send" | "now" | "random" | "
     /** Clicks that the ring can hold. */
     capacity: number;
     spool: Spool | null;
+    /** Tells the ingest what was dropped, at the very end. May reject. */
+    tellDrops: (report: DropReport) => Promise<void>;
+    /** Told when that failed: of how many clicks the statistics will not know. */
+    onUntold: (dropped: number, error: unknown) => void;
   };
 
 export type ClickPath = ReturnType<typeof createClickPath>;
 
 /** Starts carrying clicks at once, those first that an earlier process left in the spool. */
 export function createClickPath(options: ClickPathOptions) {
-  const { ring, start, capacity, spool, newClickId, countryOf, ...sending } = options;
+  const { ring, start, capacity, spool, newClickId, countryOf, tellDrops, onUntold, ...sending } = options;
   // Without a spool it is the ring that is bounded.
   const queue = createClickQueue(spool === null ? Number.POSITIVE_INFINITY : capacity * MEMORY_BYTES_PER_CLICK);
-  for (const left of spool?.left ?? []) queue.addLeft(left, HEADER_BLOCK);
+  for (const left of spool?.left ?? []) queue.addLeft(left);
   const recovered = queue.clicks();
   const batches = createClickBatches(queue, spool);
+  spool?.watch((segment) => spool.settle(segment, queue.lose(segment)));
   let droppedStopped = 0;
   /** Of what still stands in the queue at the end, the part that is counted as dropped. */
   let givenUp = 0;
@@ -48,13 +53,13 @@ export function createClickPath(options: ClickPathOptions) {
   const drain = createClickDrain({
     ...{ ring, queue, spool, newClickId, countryOf },
     onAdded: sender.noteWaiting,
-    onTurn: () => spool?.tick(counted()),
+    onTurn: () => spool?.tick(ring.stats().accepted, counted),
   });
 
   function drops(): Drops {
     const counts: Drops = {
       "ring-full": ring.stats().droppedFull,
-      "spool-full": drain.dropped().full,
+      "spool-full": drain.dropped(),
       "batch-refused": sender.counts().batchRefused,
       stopped: droppedStopped,
       damaged: batches.counts().damaged,
@@ -63,14 +68,14 @@ export function createClickPath(options: ClickPathOptions) {
   }
 
   /** What the spool writes down. */
-  function counted() {
-    const { accepted, droppedFull } = ring.stats();
-    const { full, unspooled } = drain.dropped();
+  function counted(): Counted {
+    const { settled, unspooled, leftSettled } = batches.counts();
     return {
-      accepted,
       drops: drops(),
-      ended: batches.counts().ended + droppedFull + full + droppedStopped,
-      unspooled: batches.counts().unspooled + droppedFull + unspooled + droppedStopped,
+      settled,
+      unspooled: unspooled + ring.stats().droppedFull + drain.dropped() + droppedStopped,
+      left: recovered - leftSettled,
+      front: queue.front(),
     };
   }
 
@@ -78,6 +83,24 @@ export function createClickPath(options: ClickPathOptions) {
   function giveUp(): void {
     givenUp = queue.unplaced();
     droppedStopped += givenUp + ring.take(Number.MAX_SAFE_INTEGER).length;
+  }
+
+  /**
+   * What was dropped, for the statistics: also by earlier processes on the spool, whose last words may not have arrived. Of
+   * clicks in segments only what is written down, as the next process sends the others again. `killed` is what earlier ones
+   * may have lost by their unclean ends, at the most, and `killed-unknown` how many of these ends may have taken any number.
+   */
+  function dropReport(): DropReport {
+    const { incarnation, at: since } = spool?.first ?? start;
+    const own = spool?.told(drops()) ?? drops();
+    const earlier = spool?.earlier ?? { lost: 0, unknown: 0, drops: NO_DROPS };
+    const counts = Object.entries({
+      ...makeDrops((reason) => earlier.drops[reason] + own[reason]),
+      killed: earlier.lost,
+      "killed-unknown": earlier.unknown,
+    });
+    const totals = counts.map(([reason, total]) => ({ reason, total })).filter(({ total }) => total > 0);
+    return { incarnation, since, totals };
   }
 
   return {
@@ -90,7 +113,11 @@ export function createClickPath(options: ClickPathOptions) {
       await drain.stop();
       await sender.stop(Math.max(0, endsAt - sending.now()));
       giveUp();
-      await spool?.close(counted());
+      const { left } = counted();
+      await spool?.close(counted, queue.clicks() - left - givenUp);
+      // Where there is a spool, the next process on it tells of them.
+      if (spool === null && droppedStopped > 0)
+        await tellDrops(dropReport()).catch((error: unknown) => onUntold(droppedStopped, error));
     },
     /**
      * `accepted + recovered = inserted + duplicate + deadLettered + refused + dropped + inFlight`, at every moment.
@@ -103,26 +130,14 @@ export function createClickPath(options: ClickPathOptions) {
       const found = recovered + batches.counts().found;
       return { accepted, recovered: found, inserted, duplicate, deadLettered, refused, dropped: drops(), inFlight };
     },
-    /**
-     * What was dropped, for the statistics: also by earlier processes on the spool, whose last words may not have arrived.
-     * `killed` is what they may have lost by their unclean ends, at the most.
-     */
-    dropReport(): DropReport {
-      const { incarnation, at: since } = spool?.first ?? start;
-      const own = drops();
-      const earlier = spool?.earlier ?? { lost: 0, drops: NO_DROPS };
-      const counts = Object.entries({
-        ...makeDrops((reason) => earlier.drops[reason] + own[reason]),
-        killed: earlier.lost,
-      });
-      const totals = counts.map(([reason, total]) => ({ reason, total })).filter(({ total }) => total > 0);
-      return { incarnation, since, totals };
-    },
+    dropReport,
     stats: () => ({
       batches: sender.counts().batches,
       failures: sender.counts().failures,
       readFailures: batches.counts().readFailures,
       memoryBytes: queue.bytes(),
+      /** Clicks that the next process on the spool will find, where this one ends now. */
+      kept: queue.clicks() - queue.unplaced(),
       inRing: ring.stats().waiting + drain.underWay(),
       /** Clicks that would be lost if this process were killed now. */
       atRisk: ring.stats().waiting + drain.underWay() + queue.unplaced() - givenUp,

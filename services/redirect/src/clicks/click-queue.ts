@@ -2,7 +2,7 @@
 // of a segment, of any length. Memory is bounded; what goes beyond stays in its segment alone, and what is in none either
 // has no place. Nothing here waits, and nothing touches a file.
 import type { Left } from "../spool/open-spool.ts";
-import type { Place, Stored } from "../spool/segments.ts";
+import type { Place, Segment, Stored } from "../spool/segment.ts";
 
 /** What a stretch takes up beside its frames: the objects, and the buffer's own. */
 const STRETCH_BYTES = 256;
@@ -19,6 +19,9 @@ export type Stretch = {
   isLeft: boolean;
 };
 
+/** Whether another process would find it. */
+export const isPlaced = ({ place }: Stretch): boolean => place !== null && !place.segment.nameless;
+
 export type ClickQueue = ReturnType<typeof createClickQueue>;
 
 /** Creates a queue that keeps up to `memoryBytes` of frames in memory. */
@@ -30,12 +33,15 @@ export function createClickQueue(memoryBytes: number) {
   let unplaced = 0;
   let bytes = 0;
 
+  /** In memory alone since their segment lost its name: to be written to another one. */
+  let homeless: Stretch[] = [];
+
   const weigh = ({ frames }: Stretch) => (frames === null ? 0 : frames.length + STRETCH_BYTES);
 
   function push(stretch: Stretch): void {
     stretches.push(stretch);
     clicks += stretch.clicks;
-    if (stretch.place === null) unplaced += stretch.clicks;
+    if (!isPlaced(stretch)) unplaced += stretch.clicks;
     bytes += weigh(stretch);
   }
 
@@ -52,7 +58,7 @@ export function createClickQueue(memoryBytes: number) {
 
   return {
     /** A segment that an earlier process left, without its header. */
-    addLeft({ segment, clicks: count }: Left, from: number): void {
+    addLeft({ segment, clicks: count, from }: Left): void {
       push({ clicks: count, frames: null, place: { segment, from, to: segment.size }, uncertain: false, isLeft: true });
     },
     /** A new group. Returns false where it has no place, neither in a segment nor in memory. */
@@ -74,7 +80,7 @@ export function createClickQueue(memoryBytes: number) {
       if (stretch === undefined) return;
       stretch.clicks -= count;
       clicks -= count;
-      if (stretch.place === null) unplaced -= count;
+      if (!isPlaced(stretch)) unplaced -= count;
       if (!isWhole) return;
       clicks -= stretch.clicks;
       bytes -= weigh(stretch);
@@ -83,15 +89,62 @@ export function createClickQueue(memoryBytes: number) {
       stretches = stretches.slice(first);
       first = 0;
     },
+    /** So many bytes at the beginning of the first stretch, which is in memory, have come to their end. */
+    cut(length: number): void {
+      const stretch = stretches[first];
+      if (!stretch?.frames) return;
+      // A copy, as a part would hold all of it in memory.
+      stretch.frames = Buffer.from(stretch.frames.subarray(length));
+      bytes -= length;
+      if (stretch.place !== null) stretch.place.from += length;
+    },
     /** The first stretch turns out to have so many more clicks, or fewer. */
     correct(by: number): void {
       const stretch = stretches[first];
       if (stretch === undefined) return;
       stretch.clicks += by;
       clicks += by;
+      if (!isPlaced(stretch)) unplaced += by;
+    },
+    /** A segment has lost its name. Returns how many of its clicks are in memory, and in it no longer as far as this knows. */
+    lose(segment: Segment): number {
+      let kept = 0;
+      for (let index = first; index < stretches.length; index += 1) {
+        const stretch = stretches[index] as Stretch;
+        if (stretch.place?.segment !== segment) continue;
+        unplaced += stretch.clicks;
+        if (stretch.frames === null) continue;
+        stretch.place = null;
+        kept += stretch.clicks;
+        homeless.push(stretch);
+      }
+      return kept;
+    },
+    /** Those that `lose` found in memory, once. */
+    takeHomeless(): Stretch[] {
+      const taken = homeless;
+      if (taken.length > 0) homeless = [];
+      return taken;
+    },
+    /** One of them has a place again; false where it has come to its end meanwhile. */
+    place(stretch: Stretch, stored: Stored): boolean {
+      if (stretch.clicks === 0) return false;
+      stretch.uncertain = stored === "uncertain";
+      if (typeof stored === "string") return true;
+      stretch.place = stored;
+      unplaced -= stretch.clicks;
+      return true;
+    },
+    /** Where the first click is that is in a segment; null where none is. */
+    front() {
+      for (let index = first; index < stretches.length; index += 1) {
+        const { place } = stretches[index] as Stretch;
+        if (place !== null) return { number: place.segment.number, from: place.from, clicks: place.segment.settled };
+      }
+      return null;
     },
     clicks: () => clicks,
-    /** Those of them that are in memory alone. */
+    /** Those of them that no other process would find. */
     unplaced: () => unplaced,
     bytes: () => bytes,
   };

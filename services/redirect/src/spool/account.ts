@@ -4,33 +4,61 @@
 import { type Drops, makeDrops } from "./drops.ts";
 import { encodeFrames, readFrames } from "./frame.ts";
 
-/** Both blocks of an account lie in one page of 4 KiB. The longest account has about 700 bytes. */
+/** Both blocks of an account lie in one page of 4 KiB. The longest account has less than 1,000 bytes. */
 export const ACCOUNT_BLOCK = 1024;
-/** The longest header has about 300 bytes. */
+/** The longest header has about 400 bytes. */
 export const HEADER_BLOCK = 512;
 const FORMAT = 1;
 
 /** A process, and when it was started, in ms since 1970. */
 export type Start = { incarnation: string; at: number };
 
+/**
+ * Where the queue of clicks in segments begins: what lies before it has come to its end. Written in one block with the counts of
+ * drops, so that no click is both dropped and found again, nor neither.
+ */
+export type Front = {
+  /** First segment that its process answers for. One before it was put there by somebody else. */
+  base: number;
+  /** First segment that its process began. */
+  own: number;
+  /** Segment, and place in it, of the first click that has not come to its end; and clicks of that segment before it. */
+  number: number;
+  from: number;
+  clicks: number;
+};
+
+/** What lies behind this size of a segment was dropped: a write failed half way, and nobody knows how much came of it. */
+export type Cut = { number: number; size: number };
+
 export type Account = {
   /** Id of the process. */
   incarnation: string;
   /** Id and start, in ms since 1970, of the first process on this directory: since then its losses are summed up. */
   first: Start;
+  /** Tells this file from a copy of it. */
+  home: string;
   /** Rises with each writing; the greater one of two blocks counts. */
   seq: number;
+  /** Its process has ended in good order: `reserved` is what it has accepted. */
+  clean: boolean;
   /** The process has accepted no more clicks than this, whenever it ended. */
   reserved: number;
-  /** Clicks of this process that have come to their end: the ingest answered for them, or they were dropped. */
-  ended: number;
-  /** Those of them that were in no segment. */
+  /** Clicks of this process that were in segments and have come to their end: answered for by the ingest, or dropped. */
+  settled: number;
+  /** Those that have come to their end, and were in none. */
   unspooled: number;
+  /** Clicks of earlier processes, in segments, that have not come to their end. */
+  left: number;
+  front: Front;
+  cut: Cut | null;
   /** Clicks that this process dropped. */
   drops: Drops;
   /** Clicks that earlier processes on this directory may have lost, at the most, and those that they dropped. */
   lostEarlier: number;
   dropsEarlier: Drops;
+  /** Ends of earlier processes of which nobody knows how many clicks they took. */
+  unknownEarlier: number;
 };
 
 export type SegmentHeader = {
@@ -41,6 +69,7 @@ export type SegmentHeader = {
   /** As in the account, at the time when the segment was begun. */
   unspooled: number;
   drops: Drops;
+  cut: Cut | null;
 };
 
 /** Written by a later version, which may keep things that this one would lose. */
@@ -83,44 +112,94 @@ export function decodeHeader(file: Buffer): SegmentHeader | null {
 /** The place of an account in its file, so that the one before it stays whole. */
 export const accountPosition = (seq: number) => (seq % 2) * ACCOUNT_BLOCK;
 
-export type LeftSegment = { header: SegmentHeader | null; clicks: number };
+/** `clicks`: those at or behind the front. */
+export type LeftSegment = { number: number; header: SegmentHeader | null; clicks: number };
+
+const ownOf = ({ incarnation }: Account, segments: readonly LeftSegment[]) =>
+  segments.filter(({ header }) => header?.incarnation === incarnation);
+
+/** As the account says, or as the header of a later segment does. */
+function unspooledOf(account: Account, segments: readonly LeftSegment[]): number {
+  const headers = ownOf(account, segments).map(({ header }) => header?.unspooled ?? 0);
+  return Math.max(account.unspooled, ...headers);
+}
+
+const sum = (segments: readonly LeftSegment[]) => segments.reduce((total, { clicks }) => total + clicks, 0);
 
 /**
- * The most clicks that a process which ended without a word can have lost: what it may have accepted, less what is known to
- * have come to its end, or to lie in a segment or to have lain in one before the last that was found. What the process
- * wrote to segments that nobody finds, after a power loss, is not known to be anywhere.
+ * The most clicks that a process can have lost that ended without a word, or whose segments somebody took away: all that it
+ * answered for, less what is known to have come to its end, or was found.
  */
-export function mayBeLost(
-  { incarnation, reserved, ended, unspooled }: Account,
-  segments: readonly LeftSegment[],
-): number {
-  const known = segments.flatMap(({ header, clicks }) =>
-    header?.incarnation === incarnation ? [header.spooled + clicks + Math.max(unspooled, header.unspooled)] : [],
-  );
-  return Math.max(0, reserved - Math.max(ended, ...known));
+export function mayBeLost(account: Account, segments: readonly LeftSegment[]): number {
+  const { left, reserved, settled, front } = account;
+  const found = sum(segments.filter(({ number }) => number >= front.number));
+  return Math.max(0, left + reserved - settled - unspooledOf(account, segments) - found);
 }
 
-/** All that was dropped by a process and by those before it, as far as it came to write it down. */
-export function sumDrops({ incarnation, drops, dropsEarlier }: Account, segments: readonly LeftSegment[]): Drops {
-  const headers = segments.flatMap(({ header }) => (header?.incarnation === incarnation ? [header.drops] : []));
-  return makeDrops((reason) => dropsEarlier[reason] + Math.max(drops[reason], ...headers.map((each) => each[reason])));
+/**
+ * Whether a process may have lost more than `mayBeLost` says: it came to accept more than it had reserved, or it was not the
+ * last one, and the account of that one is nowhere.
+ */
+export function isBoundUnknown(account: Account, segments: readonly LeftSegment[]): boolean {
+  const { incarnation, clean, reserved, settled, front } = account;
+  const known = settled + unspooledOf(account, segments) + sum(ownOf(account, segments));
+  const isOfAnother = ({ number, header }: LeftSegment) =>
+    number >= front.own && header !== null && header.incarnation !== incarnation;
+  return (!clean && known > reserved) || segments.some(isOfAnother);
 }
 
-/** How the account of a process begins that comes after others. */
-export function beginAccount(
-  start: Start,
-  former: Account | null,
-  segments: readonly LeftSegment[],
-): Omit<Account, "reserved"> {
+/**
+ * Clicks that must be missing, by the headers of the segments before and behind a gap; and after an end in good order all that
+ * were not found. They are a part of what may be lost.
+ */
+export function countMissing(account: Account, segments: readonly (LeftSegment & { all: number })[]): number {
+  if (account.clean) return mayBeLost(account, segments);
+  return segments.reduce((total, { number, header, all }, index) => {
+    const next = segments[index + 1];
+    if (!header || next?.header?.incarnation !== header.incarnation || next.number === number + 1) return total;
+    return total + Math.max(0, next.header.spooled - header.spooled - all);
+  }, 0);
+}
+
+/** All that a process dropped, as far as it came to write it down. */
+function dropsOf(account: Account, segments: readonly LeftSegment[]): Drops {
+  const headers = ownOf(account, segments).flatMap(({ header }) => header?.drops ?? []);
+  return makeDrops((reason) => Math.max(account.drops[reason], ...headers.map((each) => each[reason])));
+}
+
+export type Beginning = {
+  start: Start;
+  home: string;
+  front: Front;
+  /** Clicks that are to be sent first. */
+  left: number;
+  /** Null where there is none that is whole; `isUnknown` says then whether there must have been one. */
+  former: Account | null;
+  isUnknown: boolean;
+  /** Those that the former one answers for. */
+  segments: readonly LeftSegment[];
+};
+
+/**
+ * How the account of a process begins that comes after others. In a copy of their directory it goes by a name of its own, as the
+ * original may be in use under theirs, and leaves to that what they had told of already.
+ */
+export function beginAccount({ start, home, front, left, former, isUnknown, segments }: Beginning) {
   const none = makeDrops(() => 0);
+  const base = { incarnation: start.incarnation, home, clean: false, settled: 0, unspooled: 0, left, front, cut: null };
+  if (former === null) {
+    const unknownEarlier = isUnknown ? 1 : 0;
+    return { ...base, first: start, seq: 1, drops: none, lostEarlier: 0, dropsEarlier: none, unknownEarlier };
+  }
+  const isCopy = former.home !== home;
+  const drops = dropsOf(former, segments);
   return {
-    incarnation: start.incarnation,
-    first: former?.first ?? start,
-    seq: (former?.seq ?? 0) + 1,
-    ended: 0,
-    unspooled: 0,
+    ...base,
+    first: isCopy ? start : former.first,
+    seq: former.seq + 1,
     drops: none,
-    lostEarlier: former === null ? 0 : former.lostEarlier + mayBeLost(former, segments),
-    dropsEarlier: former === null ? none : sumDrops(former, segments),
+    lostEarlier: (isCopy ? 0 : former.lostEarlier) + mayBeLost(former, segments),
+    dropsEarlier: isCopy ? drops : makeDrops((reason) => former.dropsEarlier[reason] + drops[reason]),
+    unknownEarlier: (isCopy ? 0 : former.unknownEarlier) + (isBoundUnknown(former, segments) ? 1 : 0),
   };
 }

@@ -1,11 +1,18 @@
 // A disk in memory that does what a test tells it to: fail, write less than it was given, or never end.
 import type { FileSystem, SpoolFile } from "./file-system.ts";
 
-export type Operation = "list" | "open" | "write" | "read" | "sync" | "remove" | "syncDirectory" | "close";
+export type Operation = "list" | "open" | "write" | "read" | "sync" | "remove" | "syncDirectory" | "close" | "look";
 /** An error by its code; `short`: half of it is written; `hang`: until `release`. */
 export type Fault = `E${string}` | "short" | "hang" | undefined;
 
-type Content = { bytes: Buffer; synced: Buffer };
+/** `id` is what its identity is made of: the same on a copy of the disk, another one in a copy of the file. */
+type Content = { bytes: Buffer; synced: Buffer; id?: string };
+
+let contents = 0;
+const idOf = (content: Content) => {
+  content.id ??= String(++contents);
+  return content.id;
+};
 
 export type Disk = ReturnType<typeof createDisk>;
 
@@ -48,6 +55,7 @@ export function createDisk(files = new Map<string, Content>()) {
         await begin("sync", path);
         content.synced = Buffer.from(content.bytes);
       },
+      identity: async () => idOf(content),
       close: async () => void (await begin("close", path)),
     };
   }
@@ -65,6 +73,11 @@ export function createDisk(files = new Map<string, Content>()) {
       const opened = content ?? { bytes: Buffer.alloc(0), synced: Buffer.alloc(0) };
       files.set(path, opened);
       return fileOf(path, opened);
+    },
+    async leadsTo(path, file) {
+      await begin("look", path);
+      const content = files.get(path);
+      return content !== undefined && idOf(content) === (await file.identity());
     },
     async remove(path) {
       await begin("remove", path);
@@ -97,8 +110,15 @@ export function createDisk(files = new Map<string, Content>()) {
         new Map(
           [...files].map(([path, content]) => [
             path,
-            { bytes: Buffer.from(content[which]), synced: Buffer.from(content[which]) },
+            { id: idOf(content), bytes: Buffer.from(content[which]), synced: Buffer.from(content[which]) },
           ]),
+        ),
+      ),
+    /** The same files, copied to another directory. */
+    copyFiles: () =>
+      createDisk(
+        new Map(
+          [...files].map(([path, { bytes }]) => [path, { bytes: Buffer.from(bytes), synced: Buffer.from(bytes) }]),
         ),
       ),
   };

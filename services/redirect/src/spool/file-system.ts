@@ -1,5 +1,5 @@
 // The few things that a spool asks of a file system, as a port: what a disk can do wrong is driven by a fake one in tests.
-import { constants } from "node:fs";
+import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, open, readdir, stat, unlink } from "node:fs/promises";
 
 /** One open file. Everything rejects with the error of the system, which has a `code`. */
@@ -12,6 +12,8 @@ export type SpoolFile = {
   read(bytes: Buffer, position: number): Promise<number>;
   /** Resolves when what was written is on the disk. */
   sync(): Promise<void>;
+  /** Tells it from every other file, also from its copies; the same for as long as it exists. */
+  identity(): Promise<string>;
   close(): Promise<void>;
 };
 
@@ -20,6 +22,8 @@ export type FileSystem = {
   list(directory: string): Promise<{ name: string; size: number }[]>;
   /** `create`: to read and write, and it must not be there yet; `change`: to read and write, made where it is missing. */
   open(path: string, how: "create" | "change" | "read"): Promise<SpoolFile>;
+  /** Whether the name leads to this file still. */
+  leadsTo(path: string, file: SpoolFile): Promise<boolean>;
   remove(path: string): Promise<void>;
   /** Resolves when names made and removed in a directory are on the disk. */
   syncDirectory(directory: string): Promise<void>;
@@ -40,6 +44,14 @@ export const realFileSystem: FileSystem = {
     return Promise.all(names.map(async (name) => ({ name, size: (await stat(`${directory}/${name}`)).size })));
   },
   open: async (path, how) => wrap(await open(path, FLAGS[how], MODE)),
+  async leadsTo(path, file) {
+    try {
+      return identify(await stat(path, { bigint: true })) === (await file.identity());
+    } catch (error) {
+      if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+      throw error;
+    }
+  },
   remove: (path) => unlink(path),
   async syncDirectory(directory) {
     const handle = await open(directory, constants.O_RDONLY);
@@ -50,6 +62,9 @@ export const realFileSystem: FileSystem = {
     }
   },
 };
+
+/** Numbers of files are given out anew, and those of devices change from one start of a machine to the next. */
+const identify = ({ ino, birthtimeNs }: BigIntStats) => `${ino}-${birthtimeNs}`;
 
 function wrap(handle: FileHandle): SpoolFile {
   return {
@@ -65,6 +80,7 @@ function wrap(handle: FileHandle): SpoolFile {
       return got;
     },
     sync: () => handle.datasync(),
+    identity: async () => identify(await handle.stat({ bigint: true })),
     close: () => handle.close(),
   };
 }

@@ -73,9 +73,15 @@ export function readFrames(bytes: Buffer, { last, limit = Number.POSITIVE_INFINI
     }
     if (!inDamage) damaged += 1;
     inDamage = true;
-    used += 1;
+    used = findNext(bytes, used);
   }
   return { payloads, used, damaged };
+}
+
+/** The next place behind `start` where a frame can begin, which takes two NUL bytes; where what is there may go on. */
+function findNext(bytes: Buffer, start: number): number {
+  const nul = bytes.indexOf(0, start + 3);
+  return Math.max(start + 1, Math.min(nul < 0 ? bytes.length : nul - 2, bytes.length - FRAME_HEAD));
 }
 
 /** Where a frame that begins at `start` ends, perhaps beyond what is there; null where none can begin. */
@@ -85,8 +91,14 @@ function findEnd(bytes: Buffer, start: number): number | null {
   return isLength(length) ? start + FRAME_HEAD + length : null;
 }
 
+/**
+ * The look for a NUL byte comes first: the beginnings of two frames that overlap have one in the payload of the former, so no
+ * bytes, whoever made them, are summed more than a few times.
+ */
 function isWhole(bytes: Buffer, start: number, end: number): boolean {
-  return end <= bytes.length && bytes.readUInt32LE(start + 4) === crc32c(bytes, start + FRAME_HEAD, end);
+  if (end > bytes.length) return false;
+  const payload = bytes.subarray(start + FRAME_HEAD, end);
+  return !payload.includes(0) && bytes.readUInt32LE(start + 4) === crc32c(bytes, start + FRAME_HEAD, end);
 }
 
 const isLength = (length: number) => length >= PAYLOAD_MIN && length <= PAYLOAD_MAX;

@@ -3,13 +3,14 @@
 // needs no look at process numbers, which are given out anew and differ from container to container.
 import { tryLock } from "fs-native-extensions";
 import { realFileSystem } from "./file-system.ts";
-import type { Lock } from "./open-spool.ts";
+import type { Lock } from "./names.ts";
 
 /** Takes the lock of a directory; null where another process has it. Rejects with the system's error. */
 export async function lockDirectory(directory: string): Promise<Lock | null> {
-  const file = await realFileSystem.open(`${directory}/lock`, "change");
+  const path = `${directory}/lock`;
+  const file = await realFileSystem.open(path, "change");
   try {
-    if (tryLock(file.fd)) return { release: () => file.close() };
+    if (tryLock(file.fd)) return { release: () => file.close(), holds: () => realFileSystem.leadsTo(path, file) };
   } catch (error) {
     await file.close();
     throw error;

@@ -1,23 +1,28 @@
 // Opens a directory as the spool of this process: takes its lock, finds out what an earlier process left there and what
 // that one may have lost, and writes down the beginning of its own account, before the first click.
 import { ConfigError } from "@linkfence/service-shell";
-import { beginAccount, decodeHeader, HEADER_BLOCK, type SegmentHeader, type Start, UnknownFormat } from "./account.ts";
+import {
+  type Account,
+  beginAccount,
+  countMissing,
+  type Front,
+  mayBeLost,
+  type Start,
+  UnknownFormat,
+} from "./account.ts";
 import { type AccountFile, openAccountFile, type Standing } from "./account-file.ts";
 import { type Drops, NO_DROPS } from "./drops.ts";
 import type { FileSystem } from "./file-system.ts";
-import { readFrames } from "./frame.ts";
-import { createSegments, type Segment, segmentName, segmentNumber } from "./segments.ts";
+import { type Found, findSegments, type LeftPart } from "./found-segments.ts";
+import { createNames, type Lock } from "./names.ts";
+import type { Segment, Stored } from "./segment.ts";
+import { createSegments } from "./segments.ts";
 
 /**
  * What a power loss takes beside what a crash does: the clicks of a second or so that are not stored yet. A flush takes a
  * disk some milliseconds, so that one a second leaves it free for everything else.
  */
 const SYNC_EVERY_MS = 1000;
-/** Far longer than a frame, and a small part of a segment. */
-const SCAN_BYTES = 1024 * 1024;
-
-/** Ends with its process at the latest. */
-export type Lock = { release(): Promise<void> };
 
 export type SpoolOptions = {
   directory: string;
@@ -35,132 +40,135 @@ export type SpoolOptions = {
 
 export type Spool = Awaited<ReturnType<typeof openSpool>>;
 /** A segment of an earlier process, whose clicks are to be sent first. */
-export type Left = { segment: Segment; clicks: number };
-
-type FoundSegment = { number: number; size: number; header: SegmentHeader | null; clicks: number };
+export type Left = LeftPart & { segment: Segment };
+/** What its process counts. `front`: the first of its clicks in segments, where there is one. */
+export type Counted = Omit<Standing, "front" | "cut"> & { front: Omit<Front, "base" | "own"> | null };
 
 /** Opens it. Throws a ConfigError where the directory cannot be used. */
 export async function openSpool(options: SpoolOptions) {
-  const { directory, fs, start, now, onTrouble } = options;
+  const { directory, fs, start } = options;
   const lock = await refusing(directory, () => options.lock(directory));
   if (lock === null)
     throw unusable(directory, "another process uses it: each redirect process needs a directory of its own");
   try {
-    const file = await refusing(directory, () => openAccountFile({ fs, directory, now, onTrouble }));
-    const { found, lastNumber } = await refusing(directory, () => findSegments(options));
-    const account = beginAccount(start, file.former, found);
+    const names = await refusing(directory, () => fs.list(directory));
+    let sweep = () => {};
+    const file = await refusing(directory, () => openAccountFile({ ...options, onTried: () => sweep() }));
+    const { former, home } = file;
+    const found = await refusing(directory, () => findSegments(options, names, former));
+    const { segments } = found;
+    const isUnknown = segments.length > 0 || names.some(({ name }) => name === "account");
+    const front = frontOf(found);
+    const left = segments.reduce((total, { clicks }) => total + clicks, 0);
+    const account = beginAccount({ start, home, front, left, former, isUnknown, segments });
     await file.begin(account);
-    const { first, lostEarlier, dropsEarlier } = account;
-    const lostLast = lostEarlier - (file.former?.lostEarlier ?? 0);
-    return assemble(options, { lock, file, found, lastNumber, first, lostEarlier, lostLast, dropsEarlier });
+    const earlier = {
+      lost: account.lostEarlier,
+      drops: account.dropsEarlier,
+      unknown: account.unknownEarlier,
+      ...tellOfLast(found, former, account),
+    };
+    const spool = assemble(options, { lock, file, found, first: account.first, earlier, base: front });
+    sweep = spool.sweep;
+    return spool;
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
-type Opened = {
-  lock: Lock;
-  file: AccountFile;
-  found: readonly FoundSegment[];
-  lastNumber: number;
-  first: Start;
-  lostEarlier: number;
-  lostLast: number;
-  dropsEarlier: Drops;
-};
+/** Where the queue of a new process begins. Where a segment is not known, no other one is taken for settled. */
+function frontOf({ segments: [first], done, firstNumber, isComplete }: Found): Front {
+  const { number, from, settled } = first ?? { number: firstNumber, from: 0, settled: 0 };
+  const base = isComplete ? Math.min(number, ...done.map((each) => each.number)) : Number.MAX_SAFE_INTEGER;
+  return { base, own: firstNumber, number, from, clicks: settled };
+}
 
-function assemble(options: SpoolOptions, opened: Opened) {
+/** What is found out about the process before this one. */
+function tellOfLast({ segments, damaged }: Found, former: Account | null, account: Omit<Account, "reserved">) {
+  return {
+    /** Clicks that it may have lost, at the most; those of them that certainly were in segments; and whether nobody knows. */
+    lostLast: former === null ? 0 : mayBeLost(former, segments),
+    missing: former === null ? 0 : countMissing(former, segments),
+    isLastUnknown: account.unknownEarlier > (account.first === former?.first ? former.unknownEarlier : 0),
+    /** Clicks that cannot be read, as far as that is known. */
+    damaged,
+    isCopy: former !== null && former.home !== account.home,
+  };
+}
+
+type Earlier = ReturnType<typeof tellOfLast> & { lost: number; drops: Drops; unknown: number };
+
+type Opened = { lock: Lock; file: AccountFile; found: Found; first: Start; earlier: Earlier; base: Front };
+
+function assemble(options: SpoolOptions, { lock, file, found, first, earlier, base }: Opened) {
   const { start, now } = options;
   const { incarnation } = start;
-  const { lock, file, found, lastNumber, first, lostEarlier, lostLast, dropsEarlier } = opened;
-  let standing: Standing | null = null;
+  let standing: (() => Counted) | null = null;
+  let onNameless = (_segment: Segment) => {};
   let syncedAt = now();
+  const names = createNames(options, lock, file.check);
   const segments = createSegments({
     ...options,
-    firstNumber: lastNumber + 1,
-    header: () => ({ incarnation, unspooled: standing?.unspooled ?? 0, drops: standing?.drops ?? NO_DROPS }),
+    firstNumber: found.firstNumber,
+    header: () => {
+      const { unspooled = 0, drops = NO_DROPS } = standing?.() ?? {};
+      return { incarnation, unspooled, drops: file.told(drops) };
+    },
+    settledBefore: file.settledBefore,
+    onNameless: (segment) => onNameless(segment),
   });
-  const left: Left[] = found.map((each) => ({ segment: segments.adopt(each), clicks: each.clicks }));
+  for (const each of found.done) segments.adopt({ ...each, clicks: 0, settled: 0 });
+  const left: Left[] = found.segments.map((each) => ({ ...each, segment: segments.adopt(each) }));
+  const standingOf = ({ front, ...counted }: Counted): Standing => {
+    const { base: first, own } = base;
+    return { ...counted, front: { base: first, own, ...(front ?? segments.end()) }, cut: segments.cut() };
+  };
 
   return {
     /** In the order in which they were written. */
     left: left.filter(({ clicks }) => clicks > 0),
-    append: segments.append,
+    append: async (frames: Buffer, clicks: number): Promise<Stored> =>
+      names.areTaken() ? "refused" : segments.append(frames, clicks),
     settle: segments.settle,
+    correct: segments.correct,
+    disown: segments.disown,
     read: segments.read,
+    sweep: segments.sweep,
+    told: file.told,
+    /** Has somebody told of each segment that only this process can read any more. */
+    watch(listener: (segment: Segment) => void): void {
+      onNameless = listener;
+    },
     /** Does in the background what is due; to be called every few milliseconds. */
-    tick(at: Standing): void {
-      standing = at;
-      file.tick(at);
+    tick(accepted: number, counted: () => Counted): void {
+      standing = counted;
+      if (names.areTaken()) return;
+      file.tick(accepted, () => standingOf(counted()), segments.wantsRoom());
       if (now() - syncedAt < SYNC_EVERY_MS) return;
       syncedAt = now();
+      names.look();
       segments.sync();
     },
-    /** Keeps what is not sent for the next process. Never rejects. */
-    async close(last: Standing): Promise<void> {
+    /**
+     * Keeps what is not sent for the next process. Never rejects.
+     * @param waiting clicks of this process in segments that have not come to their end
+     */
+    async close(last: () => Counted, waiting: number): Promise<void> {
+      await segments.seal();
+      if (!names.areTaken()) await file.end(standingOf(last()), waiting);
       await segments.close();
-      await file.end(last, segments.spooled());
-      await lock.release();
+      await names.release();
     },
     /** The first process on this directory. */
     first,
-    /** Clicks that processes before this one may have lost by an unclean end, at the most; the last one alone; and drops. */
-    earlier: { lost: lostEarlier, lostLast, drops: dropsEarlier },
-    stats: () => ({ ...segments.stats(), ...file.stats() }),
+    /** Clicks that processes before this one may have lost by an unclean end, at the most, and what they dropped. */
+    earlier,
+    stats: () => ({ ...segments.stats(), ...file.stats(), locksLost: names.lost() }),
   };
 }
 
-/** What segments there are. `lastNumber` is also that of one which cannot be read. */
-async function findSegments({ fs, directory, onTrouble }: SpoolOptions) {
-  const files = (await fs.list(directory))
-    .map(({ name, size }) => ({ number: segmentNumber(name), size }))
-    .filter(({ number }) => !Number.isNaN(number))
-    .sort((a, b) => a.number - b.number);
-  const found: FoundSegment[] = [];
-  for (const { number, size } of files) {
-    const path = `${directory}/${segmentName(number)}`;
-    try {
-      found.push({ number, size, ...(await readSegment(fs, path, size)) });
-    } catch (error) {
-      if (isDenied(error) || error instanceof UnknownFormat) throw error;
-      onTrouble("a segment that an earlier process left cannot be read, and stays where it is", error);
-    }
-  }
-  for (const [index, segment] of found.entries())
-    segment.clicks = Math.max(segment.clicks, clicksTold(segment, found[index + 1]));
-  return { found, lastNumber: files.at(-1)?.number ?? 0 };
-}
-
-/** How many clicks a segment must have had, by the header of the next one; 0 where that says nothing. */
-function clicksTold({ number, header }: FoundSegment, next: FoundSegment | undefined): number {
-  const isNext = next?.number === number + 1 && next.header?.incarnation === header?.incarnation;
-  return isNext && header && next.header ? next.header.spooled - header.spooled : 0;
-}
-
-/** Looks through a segment. How many clicks were in a stretch of damage it does not say; it counts as one. */
-async function readSegment(fs: FileSystem, path: string, size: number) {
-  const file = await fs.open(path, "read");
-  try {
-    const block = Buffer.alloc(HEADER_BLOCK);
-    const header = decodeHeader(block.subarray(0, await file.read(block, 0)));
-    const part = Buffer.allocUnsafe(Math.max(1, Math.min(SCAN_BYTES, size)));
-    let clicks = 0;
-    for (let at = HEADER_BLOCK; at < size; ) {
-      const length = await file.read(part, at);
-      const { payloads, used, damaged } = readFrames(part.subarray(0, length), { last: at + length >= size });
-      clicks += payloads.length + damaged;
-      if (used === 0) break;
-      at += used;
-    }
-    return { header, clicks };
-  } finally {
-    await file.close();
-  }
-}
-
 const code = (error: unknown) => (error as NodeJS.ErrnoException | null)?.code ?? "";
-const isDenied = (error: unknown) => ["EACCES", "EPERM", "EROFS"].includes(code(error));
 
 const REASONS: Record<string, string> = {
   ENOENT: "there is no such directory",

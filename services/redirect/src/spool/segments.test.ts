@@ -3,7 +3,8 @@ import { HEADER_BLOCK } from "./account.ts";
 import { createDisk, type Disk, type Fault } from "./disk.fixture.ts";
 import { NO_DROPS } from "./drops.ts";
 import { encodeFrames, splitFrames } from "./frame.ts";
-import { createSegments, type Place, type Segments, type SegmentsOptions, type Stored } from "./segments.ts";
+import type { Place, Segment, Stored } from "./segment.ts";
+import { createSegments, type Segments, type SegmentsOptions } from "./segments.ts";
 
 const KIB = 1024;
 /** Of 100 clicks with one byte more than a KiB each, frame included: three of them fill a segment of the default below. */
@@ -13,11 +14,13 @@ let disk: Disk;
 let segments: Segments;
 let mono: number;
 let troubles: string[];
+let nameless: Segment[];
 
 beforeEach(() => {
   disk = createDisk();
   mono = 0;
   troubles = [];
+  nameless = [];
   segments = create();
 });
 afterEach(() => void jest.useRealTimers());
@@ -27,10 +30,16 @@ const create = (over: Partial<SegmentsOptions> = {}) =>
     ...{ fs: disk.fs, directory: "/spool", maxBytes: 4 * 1024 * KIB, segmentBytes: 400 * KIB, firstNumber: 1 },
     header: () => ({ incarnation: "me", unspooled: 0, drops: NO_DROPS }),
     now: () => mono,
+    settledBefore: () => Number.POSITIVE_INFINITY,
+    onNameless: (segment) => void nameless.push(segment),
     onTrouble: (what) => void troubles.push(what),
     ...over,
   });
 
+async function close(): Promise<void> {
+  await segments.seal();
+  await segments.close();
+}
 const append = () => segments.append(GROUP, 100);
 function place(stored: Stored): Place {
   if (typeof stored === "string") throw new Error(`it was not stored: ${stored}`);
@@ -47,7 +56,6 @@ describe("a group", () => {
     expect(callsOf("write clicks-000000000001.spool")).toBe(2);
     expect(await segments.read(segment, from, to - from)).toEqual(GROUP);
     expect(segments.stats()).toMatchObject({ appends: 1, segments: 1, bytes: to, writable: true });
-    expect(segments.spooled()).toBe(100);
   });
 
   test("that no longer fits begins a segment, and a sealed one goes when all of it is settled", async () => {
@@ -57,7 +65,7 @@ describe("a group", () => {
     for (const { segment } of places.slice(0, 2)) segments.settle(segment, 100);
     expect(disk.segments()).toHaveLength(2);
     segments.settle(places[0]?.segment as Place["segment"], 100);
-    await segments.close();
+    await close();
     expect(disk.names()).toEqual(["clicks-000000000002.spool"]);
     expect(callsOf("sync clicks-000000000002.spool")).toBe(1);
   });
@@ -68,7 +76,7 @@ describe("a group", () => {
     expect(third.segment.number).toBe(1);
     segments.settle(third.segment, 100);
     expect(place(await append()).segment.number).toBe(2);
-    await segments.close();
+    await close();
     expect(disk.names()).toEqual(["clicks-000000000002.spool"]);
   });
 
@@ -90,7 +98,7 @@ describe("a disk that fails", () => {
       const first = place(await append());
       on("write", "1.spool", fault);
       expect(await append()).toBe("uncertain");
-      expect(segments.stats()).toMatchObject({ abandoned: { write: 1, sync: 0 }, writable: false });
+      expect(segments.stats()).toMatchObject({ abandoned: { write: 1, sync: 0, name: 0 }, writable: false });
       const written = callsOf("write clicks-000000000001.spool");
       segments.sync();
       expect(place(await append()).segment.number).toBe(2);
@@ -99,7 +107,7 @@ describe("a disk that fails", () => {
       expect(callsOf("sync clicks-000000000001.spool")).toBe(0);
       expect(await segments.read(first.segment, first.from, GROUP.length)).toEqual(GROUP);
       segments.settle(first.segment, 100);
-      await segments.close();
+      await close();
       expect(disk.names()).toEqual(["clicks-000000000002.spool"]);
     },
   );
@@ -111,7 +119,7 @@ describe("a disk that fails", () => {
     await until(() => segments.stats().abandoned.sync === 1);
     expect(place(await append()).segment.number).toBe(2);
     segments.sync();
-    await segments.close();
+    await close();
     expect(callsOf("sync clicks-000000000001.spool")).toBe(1);
     expect(callsOf("sync clicks-000000000002.spool")).toBe(1);
     expect(splitFrames(await segments.read(first.segment, first.from, GROUP.length))).toHaveLength(100);
@@ -127,7 +135,7 @@ describe("a disk that fails", () => {
     disk.mend();
     mono += 1000;
     expect(place(await append()).segment.number).toBe(4);
-    await segments.close();
+    await close();
     expect(disk.names()).toEqual(["clicks-000000000004.spool"]);
   });
 
@@ -154,7 +162,7 @@ describe("a disk that fails", () => {
     on("sync", ".spool", "hang");
     segments.sync();
     expect(place(await append()).segment.number).toBe(1);
-    const closed = segments.close();
+    const closed = close();
     await jest.advanceTimersByTimeAsync(2000);
     await closed;
     disk.release();
@@ -164,7 +172,7 @@ describe("a disk that fails", () => {
     const { segment } = place(await append());
     on("remove", ".spool", "EROFS");
     segments.settle(segment, 100);
-    await segments.close();
+    await close();
     expect(segments.stats().removeFailures).toBe(1);
     expect(troubles).toEqual(["a segment that is done with cannot be removed, and will be sent again"]);
   });

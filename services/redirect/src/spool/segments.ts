@@ -2,10 +2,11 @@
 // each is removed when all its clicks are settled. A segment on which a write or an fsync failed is abandoned: nothing is
 // ever written to that descriptor or flushed by it again, as the system may have marked as clean what never reached the
 // disk (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). What it holds can still be read, and
-// is sent like everything else.
-import { encodeHeader, HEADER_BLOCK, type SegmentHeader } from "./account.ts";
+// is sent like everything else. One whose name no longer leads to it is abandoned, too: no other process would find it.
+import { type Cut, encodeHeader, type Front, HEADER_BLOCK, type SegmentHeader } from "./account.ts";
 import type { FileSystem, SpoolFile } from "./file-system.ts";
 import { createOperations } from "./operations.ts";
+import { type AbandonCause, type Adopted, FRESH, type Segment, type Stored, segmentName, TROUBLES } from "./segment.ts";
 
 /** Where everything is settled a segment of this size is replaced, so that a crash leaves little to be sent twice. */
 const ROLL_BYTES = 256 * 1024;
@@ -13,31 +14,6 @@ const ROLL_BYTES = 256 * 1024;
 const RETRY_MS = 1000;
 /** Removals and the last flush at a stop; the whole stop has 20 s. */
 const CLOSE_MS = 2000;
-
-export type Segment = {
-  readonly number: number;
-  readonly path: string;
-  /** Bytes that are known to be in it. */
-  size: number;
-  /** Clicks in it that have not come to their end. */
-  unsettled: number;
-  /** Nothing is added to it any more. */
-  sealed: boolean;
-  abandoned: boolean;
-  removed: boolean;
-  writing: boolean;
-  /** Written to since the last flush. */
-  dirty: boolean;
-  /** Its name is not known to be on the disk. */
-  fresh: boolean;
-  file: SpoolFile | null;
-};
-
-/** A part of a segment, from `from` to before `to`. */
-export type Place = { segment: Segment; from: number; to: number };
-/** `refused`: nothing was written. `uncertain`: nobody knows how much was. */
-export type Stored = Place | "refused" | "uncertain";
-export type AbandonCause = "write" | "sync";
 
 export type SegmentsOptions = {
   fs: FileSystem;
@@ -47,7 +23,11 @@ export type SegmentsOptions = {
   /** Number of the first new one; greater than all that are there. */
   firstNumber: number;
   /** What stands in the header of a segment that begins now. */
-  header: (spooled: number) => Omit<SegmentHeader, "number" | "spooled">;
+  header: () => Omit<SegmentHeader, "number" | "spooled" | "cut">;
+  /** Segments before this one may be removed when they are settled: so much is written down. */
+  settledBefore: () => number;
+  /** Told of each that has become nameless. */
+  onNameless: (segment: Segment) => void;
   now: () => number;
   /** Told what went wrong with the disk. */
   onTrouble: (what: string, error: unknown) => void;
@@ -55,21 +35,23 @@ export type SegmentsOptions = {
 
 export type Segments = ReturnType<typeof createSegments>;
 
-export const segmentName = (number: number) => `clicks-${String(number).padStart(12, "0")}.spool`;
-export const segmentNumber = (name: string) => Number(/^clicks-(\d{12})\.spool$/.exec(name)?.[1] ?? Number.NaN);
-
 /** Creates the store of segments in a directory that nobody else uses. */
 export function createSegments(options: SegmentsOptions) {
   const { fs, directory, maxBytes, header, now, onTrouble } = options;
+  const { settledBefore, onNameless } = options;
   // A segment is removed as a whole: were there but one, a full spool would have room again only when it is empty.
   const segmentBytes = Math.min(options.segmentBytes, Math.floor(maxBytes / 4));
   const live = new Set<Segment>();
-  const counts = { appends: 0, full: 0, syncs: 0, removeFailures: 0, abandoned: { write: 0, sync: 0 } };
+  const counts = { appends: 0, full: 0, syncs: 0, removeFailures: 0, abandoned: { write: 0, sync: 0, name: 0 } };
   const operations = createOperations(onTrouble);
   let current: Segment | null = null;
+  let isFull = false;
   let nextNumber = options.firstNumber;
   let bytes = 0;
   let spooled = 0;
+  /** The last segment that a write failed on, and what is certainly in it. */
+  let failed: Cut | null = null;
+  let cut: Cut | null = null;
   let failuresInARow = 0;
   let retryAt = Number.NEGATIVE_INFINITY;
   /** Flushes go one after the other, so that a disk that hangs holds one thread of the pool at the most. */
@@ -93,11 +75,10 @@ export function createSegments(options: SegmentsOptions) {
         .catch(() => {});
     const file = await operations.run("begin a segment", fs.open(path, "create"), undo);
     if (file !== null) {
-      const block = encodeHeader({ ...header(spooled), number, spooled });
+      const block = encodeHeader({ ...header(), number, spooled, cut });
       const written = await operations.run("begin a segment", file.write(block, 0), () => undo(file));
       if (written === block.length) {
-        const flags = { sealed: false, abandoned: false, removed: false, writing: false, dirty: true, fresh: true };
-        current = { number, path, size: HEADER_BLOCK, unsettled: 0, ...flags, file };
+        current = { ...FRESH, number, path, size: HEADER_BLOCK, dirty: true, fresh: true, file };
         live.add(current);
         bytes += HEADER_BLOCK;
         return current;
@@ -108,22 +89,35 @@ export function createSegments(options: SegmentsOptions) {
     return null;
   }
 
-  /** Flushes it, unless it is gone, given up or clean. */
+  /** Flushes it, unless it is gone, given up or clean, and looks whether its name leads to it still. */
   function flush(segment: Segment): Promise<unknown> {
     flushes = flushes.then(async () => {
-      const { file, fresh } = segment;
-      if (file === null || !segment.dirty || segment.abandoned || segment.removed) return;
-      segment.dirty = false;
+      const { file } = segment;
+      if (file === null || segment.abandoned || segment.removed) return;
       try {
-        await file.sync();
-        if (fresh) await fs.syncDirectory(directory);
-        segment.fresh = false;
-        counts.syncs += 1;
+        if (segment.dirty) await flushNow(segment, file);
+        if (!(await fs.leadsTo(segment.path, file)) && !segment.abandoned && !segment.removed) lose(segment);
       } catch (error) {
         abandon(segment, "sync", error);
       }
     });
     return flushes;
+  }
+
+  async function flushNow(segment: Segment, file: SpoolFile): Promise<void> {
+    const { fresh } = segment;
+    segment.dirty = false;
+    await file.sync();
+    if (fresh) await fs.syncDirectory(directory);
+    segment.fresh = false;
+    counts.syncs += 1;
+  }
+
+  function lose(segment: Segment): void {
+    segment.nameless = true;
+    abandon(segment, "name", new Error(segment.path));
+    onNameless(segment);
+    removeIfSettled(segment);
   }
 
   function release(segment: Segment): void {
@@ -136,7 +130,7 @@ export function createSegments(options: SegmentsOptions) {
   function seal(segment: Segment): void {
     if (current === segment) current = null;
     segment.sealed = true;
-    void flush(segment).then(() => release(segment));
+    void flush(segment).then(() => segment.nameless || release(segment));
     removeIfSettled(segment);
   }
 
@@ -146,16 +140,22 @@ export function createSegments(options: SegmentsOptions) {
     segment.abandoned = true;
     segment.sealed = true;
     counts.abandoned[cause] += 1;
-    onTrouble(`a segment was abandoned: ${cause} failed`, error);
+    onTrouble(TROUBLES[cause], error);
+    if (segment.nameless) return;
     release(segment);
     removeIfSettled(segment);
   }
 
   function removeIfSettled(segment: Segment): void {
     if (!segment.sealed || segment.removed || segment.writing || segment.unsettled > 0) return;
+    if (!segment.nameless && segment.number >= settledBefore()) return;
     segment.removed = true;
     live.delete(segment);
     bytes -= segment.size;
+    if (segment.nameless) {
+      release(segment);
+      return;
+    }
     removals = removals.then(() =>
       fs.remove(segment.path).catch((error: unknown) => {
         counts.removeFailures += 1;
@@ -166,10 +166,9 @@ export function createSegments(options: SegmentsOptions) {
 
   return {
     /** Takes over a segment that an earlier process left. */
-    adopt({ number, size, clicks }: { number: number; size: number; clicks: number }): Segment {
-      const flags = { sealed: true, abandoned: false, removed: false, writing: false, dirty: false, fresh: false };
+    adopt({ number, size, clicks, settled }: Adopted): Segment {
       const path = `${directory}/${segmentName(number)}`;
-      const segment = { number, path, size, unsettled: clicks, ...flags, file: null };
+      const segment: Segment = { ...FRESH, number, path, size, unsettled: clicks, settled, sealed: true };
       live.add(segment);
       bytes += size;
       removeIfSettled(segment);
@@ -178,9 +177,11 @@ export function createSegments(options: SegmentsOptions) {
 
     /** Writes a group of clicks behind the others. Never rejects, and resolves within a second. One call at a time. */
     async append(frames: Buffer, clicks: number): Promise<Stored> {
+      isFull = false;
       if (operations.stuck() || now() < retryAt) return "refused";
       if (bytes + frames.length + (current === null ? HEADER_BLOCK : 0) > maxBytes) {
         counts.full += 1;
+        isFull = true;
         return "refused";
       }
       if (current !== null && current.size > HEADER_BLOCK && current.size + frames.length > segmentBytes) seal(current);
@@ -193,6 +194,7 @@ export function createSegments(options: SegmentsOptions) {
         noteFailure();
         segment.size += written ?? 0;
         bytes += written ?? 0;
+        failed = { number: segment.number, size: segment.size - (written ?? 0) };
         const short = `${written} of ${frames.length} bytes were written`;
         abandon(segment, "write", written === null ? operations.lastError() : new Error(short));
         removeIfSettled(segment);
@@ -212,34 +214,67 @@ export function createSegments(options: SegmentsOptions) {
     /** So many clicks of a segment have come to their end. */
     settle(segment: Segment, clicks: number): void {
       segment.unsettled -= clicks;
+      segment.settled += clicks;
       const idle = segment === current && !segment.writing && segment.unsettled === 0;
       if (idle && segment.size >= ROLL_BYTES) seal(segment);
       else removeIfSettled(segment);
     },
 
-    /** Begins to flush what was written since the last time. */
-    sync(): void {
-      if (current?.dirty && !operations.stuck()) void flush(current);
+    /** So many more clicks of it, or fewer, wait than was known. */
+    correct(segment: Segment, by: number): void {
+      segment.unsettled += by;
     },
 
+    /** Begins to flush what was written since the last time. */
+    sync(): void {
+      if (current !== null && !operations.stuck()) void flush(current);
+    },
+
+    /** Removes what has come to its end, as far as that is written down. */
+    sweep(): void {
+      for (const segment of live) removeIfSettled(segment);
+    },
+
+    /** The last group found no room, here or on the disk, and segments that have come to their end could make some. */
+    wantsRoom: () =>
+      (isFull || failuresInARow > 0) && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
+
+    /** Clicks of the last group that was `uncertain` are dropped: none of them is to be found by another process. */
+    disown(): void {
+      cut = failed;
+    },
+    cut: () => cut,
+
+    /** Where the next group will be written. */
+    end: (): Omit<Front, "base" | "own"> =>
+      current === null
+        ? { number: nextNumber, from: 0, clicks: 0 }
+        : { number: current.number, from: current.size, clicks: current.settled },
+
     /** Reads a part of a segment. Rejects with the system's error. */
-    async read({ path }: Segment, from: number, length: number): Promise<Buffer> {
+    async read({ path, nameless, file: own }: Segment, from: number, length: number): Promise<Buffer> {
+      const part = Buffer.allocUnsafe(length);
+      if (nameless && own !== null) return part.subarray(0, await own.read(part, from));
       const file = await fs.open(path, "read");
       try {
-        const part = Buffer.allocUnsafe(length);
         return part.subarray(0, await file.read(part, from));
       } finally {
         await file.close();
       }
     },
 
-    /** Seals the last one, and waits until everything is flushed and removed, within a bound. Never rejects. */
-    async close(): Promise<void> {
+    /** Seals the last one, and waits until everything is flushed, within a bound. Never rejects. */
+    async seal(): Promise<void> {
       if (current !== null) seal(current);
-      await operations.run("flush the spool", Promise.all([flushes, removals]), undefined, CLOSE_MS);
+      await operations.run("flush the spool", flushes, undefined, CLOSE_MS);
     },
 
-    spooled: () => spooled,
+    /** Waits until everything is removed that has come to its end, within a bound. Never rejects. */
+    async close(): Promise<void> {
+      for (const segment of live) if (segment.nameless) release(segment);
+      await operations.run("remove what is done with", removals, undefined, CLOSE_MS);
+    },
+
     stats: () => ({
       ...counts,
       bytes,
