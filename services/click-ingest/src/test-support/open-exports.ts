@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import type { ExportJob, ExportOrder } from "@linkfence/contracts";
 import { createDatabase } from "@linkfence/db";
-import type { TestDatabase } from "@linkfence/testkit";
+import { type TestDatabase, waitFor } from "@linkfence/testkit";
 import { createDirectoryFiles, type ExportFiles } from "../exports/export-files.ts";
 import { createLeftovers } from "../exports/leftovers.ts";
 import { createExportRunner, type ExportRunner } from "../exports/runner.ts";
@@ -87,6 +87,11 @@ export async function openExportWorld(database: TestDatabase, { leaseMs = 60_000
     return job;
   }
 
+  /** Stops the workers. */
+  async function pause(): Promise<void> {
+    await Promise.all(runners.splice(0).map((runner) => runner.stop()));
+  }
+
   return {
     root,
     store,
@@ -96,6 +101,13 @@ export async function openExportWorld(database: TestDatabase, { leaseMs = 60_000
     start,
     order,
     find,
+    pause,
+    /** A job once it has ended. */
+    ended: ({ owner, id }: { owner: string; id: string }) =>
+      waitFor("the end of the export", async () => {
+        const job = await find({ owner, id });
+        return hasEnded(job) && job;
+      }),
     /** Text of a file. */
     async read({ file, gzip }: ExportJob): Promise<string> {
       const bytes = await readFile(join(root, file?.place ?? "none"));
@@ -106,12 +118,11 @@ export async function openExportWorld(database: TestDatabase, { leaseMs = 60_000
       return readdir(join(root, await work.directory())).catch(() => []);
     },
     async close(): Promise<void> {
-      await Promise.all(runners.map((runner) => runner.stop()));
+      await pause();
       await pool.close();
       await rm(root, { recursive: true, force: true });
     },
   };
 }
 
-/** Has a job ended? */
-export const hasEnded = ({ state }: ExportJob) => state !== "PENDING" && state !== "RUNNING";
+const hasEnded = ({ state }: ExportJob) => state !== "PENDING" && state !== "RUNNING";
