@@ -17,7 +17,8 @@ export type RunnerOptions = {
   /** Names this process, for whoever looks at the jobs. */
   name: string;
   logger: Logger;
-  random?: () => number;
+  /** ms before the next attempt of a job that has failed so often. */
+  pause?: (attempts: number) => number;
   /** Called when a file may be nobody's. */
   onLeftover?: () => void;
 };
@@ -36,7 +37,8 @@ class Stopping extends Error {}
 
 /** Creates the runner. */
 export function createExportRunner(options: RunnerOptions) {
-  const { work, writer, workers, name, logger, random = Math.random, onLeftover = () => {} } = options;
+  const { work, writer, workers, name, logger, onLeftover = () => {} } = options;
+  const { pause = (attempts: number) => pauseMs(attempts, Math.random()) } = options;
   const stopping = new AbortController();
   const counts = { claimed: 0, succeeded: 0, lost: 0, released: 0, opened: 0 };
   const failed: Partial<Record<ExportFault, number>> = {};
@@ -148,7 +150,7 @@ export function createExportRunner(options: RunnerOptions) {
         return await work.finish(job, file);
       } catch (error) {
         if (tries === 3) throw new Lost("nobody could be told that it is written", { cause: error });
-        await delay(pauseMs(1, random()) / 4, undefined, { ref: false });
+        await delay(pause(1) / 4, undefined, { ref: false });
       }
     }
   }
@@ -170,7 +172,7 @@ export function createExportRunner(options: RunnerOptions) {
     failed[fault] = (failed[fault] ?? 0) + 1;
     if (fault === "database") noteDatabase(false);
     logger.warn("an attempt to export failed", { ...about, fault, error: failure.cause ?? error });
-    const again = isPassing(fault) ? pauseMs(job.attempts, random()) : null;
+    const again = isPassing(fault) ? pause(job.attempts) : null;
     await work.fail(job, fault, failure.message, again).catch((cause: unknown) => {
       logger.warn("nobody could be told of it", { ...about, error: cause });
     });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -67,7 +67,7 @@ export async function openExportWorld(database: TestDatabase, { leaseMs = 60_000
       workers: changes.workers ?? 1,
       name: randomBytes(4).toString("hex"),
       logger,
-      random: () => 0,
+      pause: () => 1,
     });
     runners.push(runner);
     runner.start();
@@ -112,6 +112,12 @@ export async function openExportWorld(database: TestDatabase, { leaseMs = 60_000
     async read({ file, gzip }: ExportJob): Promise<string> {
       const bytes = await readFile(join(root, file?.place ?? "none"));
       return (gzip ? gunzipSync(bytes) : bytes).toString("utf8");
+    },
+    /** Puts a file into the directory that nobody knows of. */
+    async leave(name: string): Promise<void> {
+      const directory = join(root, await work.directory());
+      await mkdir(directory, { recursive: true });
+      await writeFile(join(directory, name), "left");
     },
     /** All that lies in the directory. */
     async names(): Promise<string[]> {
