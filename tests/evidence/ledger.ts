@@ -12,20 +12,13 @@ import { countClicks } from "./click-account.ts";
 import { sendUntilCounted, someClicks, startMortalIngest, startSwallower } from "./click-senders.ts";
 import { closingAfterwards } from "./closing.ts";
 import type { EvidenceCase, Report } from "./report.ts";
+import { takeOut } from "./take-out.ts";
 
 /** Of each kind, a few in each run: `pnpm evidence C5 --times 25` makes a hundred of them. */
 const KILLS = 2;
 const BATCH = 100;
 /** Moments of kills go through this time, which a batch takes at the most. */
 const MOMENTS_MS = 30;
-
-/** Takes a rule out of a function of the schema, in this database alone. Throws when the function has no such text. */
-async function takeOut({ sql }: TestDatabase, name: string, text: string, instead = ""): Promise<void> {
-  const [row] = await sql<{ definition: string }[]>`SELECT pg_get_functiondef(${name}::regproc) AS definition`;
-  const definition = row?.definition ?? "";
-  if (!definition.includes(text)) throw new Error(`${name} does not say ${text}`);
-  await sql.unsafe(definition.replace(text, instead));
-}
 
 const sumOf = (results: readonly ClickBatchResult[], field: "inserted" | "duplicate") =>
   results.reduce((sum, result) => sum + result[field], 0);

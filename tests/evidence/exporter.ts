@@ -1,0 +1,26 @@
+import type { ExportJob, ExportOrder } from "@linkfence/contracts";
+import { startService, waitFor } from "@linkfence/testkit";
+
+/** Starts an ingest that exports. */
+export async function startExporter(databaseUrl: string, env: Record<string, string>) {
+  const service = await startService("click-ingest", { STATS_DATABASE_URL: databaseUrl, ...env });
+
+  async function ask(path: string, init?: RequestInit): Promise<ExportJob> {
+    const answer = await fetch(`${service.url}/v1/exports${path}`, init);
+    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as ExportJob;
+  }
+
+  return {
+    service,
+    /** Orders an export. Rejects where it is refused. */
+    order: (order: ExportOrder) =>
+      ask("", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(order) }),
+    /** A job, once it is as `holds` wants it. */
+    until: (id: string, holds: (job: ExportJob) => boolean, owner = "ann") =>
+      waitFor(`the export to be as ${holds}`, async () => {
+        const job = await ask(`/${id}?owner=${owner}`);
+        return holds(job) && job;
+      }),
+  };
+}
