@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import { killStartedProcesses } from "@linkfence/testkit";
 import type { Bench, Subject } from "./bench/bench-subject.ts";
 import { creation } from "./bench/creation.ts";
+import { exported } from "./bench/export.ts";
 import { ingest } from "./bench/ingest.ts";
 import { listing } from "./bench/listing.ts";
 import { neighbours } from "./bench/neighbours.ts";
@@ -21,6 +22,7 @@ const subjects: Readonly<Record<string, Subject>> = {
   neighbours,
   ingest,
   statistics,
+  export: exported,
 };
 const OWNERS = 10_000;
 const LINKS_MIN = 20_000;
@@ -36,9 +38,9 @@ Usage: pnpm bench <subject> [--links <n>] [--clicks <n>] [--spread <how>] [--dat
 
 ${names.join("\n")}
 
-  --links <n>         links that the database holds (20,000 to 100,000,000); listing 10 million, spool and neighbours
-                      20,000, ingest 100,000, the others 1 million, unless it says otherwise
-  --clicks <n>        clicks that ingest sends, or of the link that statistics are about (10,000 to 100 million);
+  --links <n>         links that the database holds (20,000 to 100,000,000); listing 10 million, spool, neighbours and
+                      export 20,000, ingest 100,000, the others 1 million, unless it says otherwise
+  --clicks <n>        clicks that ingest sends or export writes, or of the link that statistics are about (10,000 to 100 million);
                       300,000 unless it says otherwise
   --spread <how>      among the links: zipf, as visits are, or uniform
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;

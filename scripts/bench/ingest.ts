@@ -1,14 +1,14 @@
 // Clicks into the statistics database, as redirect processes send them and roll-ups included, beside what the database
 // alone does with the same rows: INSERT ... SELECT inside the server, and COPY.
-import { Agent, request } from "node:http";
 import { migrate } from "@linkfence/db/migrate";
 import { type RunningService, startService, waitUntilReady } from "@linkfence/testkit";
 import type postgres from "postgres";
 import type { Bench, Subject } from "./bench-subject.ts";
-import { type ClickLoad, makeBodies, type Spread } from "./click-load.ts";
+import type { Spread } from "./click-load.ts";
 import { cpuOf, cpuOfServer } from "./cpu-time.ts";
 import { median } from "./numbers.ts";
 import { withSql } from "./own-server.ts";
+import { sendClicks } from "./send-clicks.ts";
 
 const DATABASE = "ingest";
 /** Batches under way at once, as of a fleet that has something to catch up with. */
@@ -27,37 +27,6 @@ const HOT_MIN = 0.9;
 const ROLLUPS = "click_hour, click_day, owner_hour";
 const COLUMNS =
   "click_id, link_version, clicked_at, received_at, bot, prefetch, code, owner, referrer_host, browser, os, device, country";
-
-/** Sends all of them, `width` batches at a time. Returns clicks a second. Rejects when one is not stored. */
-async function send(ingest: RunningService, load: ClickLoad, width: number, seed: number): Promise<number> {
-  const agent = new Agent({ keepAlive: true, maxSockets: width });
-  const bodies = makeBodies(load, seed, Date.now());
-  const startedAt = performance.now();
-  const sender = async () => {
-    for (let next = bodies.next(); !next.done; next = bodies.next())
-      await post(`${ingest.url}/v1/clicks`, agent, next.value);
-  };
-  try {
-    await Promise.all(Array.from({ length: width }, sender));
-  } finally {
-    agent.destroy();
-  }
-  return (load.clicks * 1000) / (performance.now() - startedAt);
-}
-
-function post(url: string, agent: Agent, body: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) };
-    const call = request(url, { method: "POST", agent, headers }, (response) => {
-      response.resume().once("end", () => {
-        if (response.statusCode === 200) resolve();
-        else reject(new Error(`the ingest answered ${response.statusCode}`));
-      });
-    });
-    call.once("error", reject);
-    call.end(body);
-  });
-}
 
 /** The rows that were stored, put in again by the server alone, in both ways. Returns rows a second. */
 async function measureYardsticks(sql: postgres.Sql, file: string): Promise<{ insert: number; copy: number }> {
@@ -105,7 +74,7 @@ async function measureIngest(
   for (let round = 0; round < rounds; round += 1) {
     await empty(sql);
     const before = [await cpuOfServer(server.pid()), await cpuOf(ingest.pid)];
-    rates.ingest.push(await send(ingest, { clicks, codes: size.links, spread: load.spread }, MANY, round + 1));
+    rates.ingest.push(await sendClicks(ingest, { clicks, codes: size.links, spread: load.spread }, MANY, round + 1));
     const after = [await cpuOfServer(server.pid()), await cpuOf(ingest.pid)];
     const used = after.map((ms, i) => ((ms - (before[i] ?? 0)) * 1000) / clicks);
     tell(`round ${round + 1}: µs of processor a click: database ${used[0]?.toFixed(1)}, ingest ${used[1]?.toFixed(1)}`);
@@ -130,7 +99,7 @@ async function measureHotCode({ results, size }: Bench, sql: postgres.Sql, inges
     for (const spread of ["one", "uniform"] as const) {
       await empty(sql);
       const load = { clicks: CODES_CLICKS, codes: size.links, spread };
-      rates[spread].push(await send(ingest, load, THREE, 100 + round));
+      rates[spread].push(await sendClicks(ingest, load, THREE, 100 + round));
     }
   }
   const three = `from ${THREE} senders`;

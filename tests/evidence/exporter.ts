@@ -1,5 +1,9 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { ExportJob, ExportOrder } from "@linkfence/contracts";
 import { startService, waitFor } from "@linkfence/testkit";
+
+/** Seldom enough to be nothing beside the export. */
+const LOOK_EVERY_MS = 100;
 
 /** Starts an ingest that exports. */
 export async function startExporter(databaseUrl: string, env: Record<string, string>) {
@@ -16,6 +20,16 @@ export async function startExporter(databaseUrl: string, env: Record<string, str
     /** Orders an export. Rejects where it is refused. */
     order: (order: ExportOrder) =>
       ask("", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(order) }),
+    /** Cancels one. */
+    cancel: (id: string, owner = "ann") => ask(`/${id}?owner=${owner}`, { method: "DELETE" }),
+    /** A job once it has ended, however long that takes. */
+    async ended(id: string, owner = "ann"): Promise<ExportJob> {
+      for (;;) {
+        const job = await ask(`/${id}?owner=${owner}`);
+        if (job.state !== "PENDING" && job.state !== "RUNNING") return job;
+        await pause(LOOK_EVERY_MS);
+      }
+    },
     /** A job, once it is as `holds` wants it. */
     until: (id: string, holds: (job: ExportJob) => boolean, owner = "ann") =>
       waitFor(`the export to be as ${holds}`, async () => {
