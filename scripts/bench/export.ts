@@ -1,13 +1,13 @@
 // An export of millions of clicks: how fast its file is written, beside COPY of the same query by the server alone; how much
 // memory it takes; and how much is left to redirects and to clicks meanwhile.
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { withSnapshot } from "@linkfence/db";
 import { migrate } from "@linkfence/db/migrate";
-import { type RunningService, startService, waitUntilReady } from "@linkfence/testkit";
+import { type RunningService, readMetric, startService, waitFor, waitUntilReady } from "@linkfence/testkit";
 import type postgres from "postgres";
 import { exportStatement } from "../../services/click-ingest/src/store/export-query.ts";
 import { startExporter } from "../../tests/evidence/exporter.ts";
@@ -170,6 +170,7 @@ async function measureOthers(
     runClosedLoop({ url: redirect.url, clients: CLIENTS, seconds: SIDE_SECONDS, next, status: 302 }),
   );
   results.atLeast("redirects during an export ÷ without one", redirects, OTHERS_MIN);
+  await waitFor("the last clicks", async () => (await readMetric(redirect, "linkfence_clicks_in_flight")) === 0);
   let seed = 1;
   const clicks = await beside(exporter, () => {
     seed += 1;
@@ -188,6 +189,7 @@ export const exported: Subject = {
     const url = await openClicks(server, clicks.count, tell);
     const directory = await mkdtemp(join(tmpdir(), "linkfence-bench-export-"));
     const exporter = await openExporter(url, directory);
+    await mkdir(join(directory, "spool"));
     const redirect = await startService("redirect", {
       DATABASE_URL: mainUrl,
       CLICK_INGEST_URL: exporter.service.url,

@@ -96,7 +96,7 @@ await runService(logger, async (onStop) => {
   const exports = openExports({
     config,
     pools: { desk: deskPool, work: workPool },
-    busy: () => intake.stats().clicks > 0,
+    busy: () => intake.stats().clicks > 0 || bodies.stats().reading > 0,
     logger,
   });
   const dayValues = createDayValues(keeperPool, Date.now);

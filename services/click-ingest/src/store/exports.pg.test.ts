@@ -1,7 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { ExportOrder } from "@linkfence/contracts";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
+import { createExportWork } from "./export-work.ts";
 import { createExportStore, type ExportStore } from "./exports.ts";
 
 const BOUNDS = { ownerMax: 3, totalMax: 5 };
@@ -111,5 +113,81 @@ describe("jobs", () => {
     await exports.cancel("ann", id);
     const back = database.sql`UPDATE export_job SET state = 'PENDING', finished_at = NULL WHERE id = ${id}`;
     await expect(back).rejects.toMatchObject({ code: "23001" });
+  });
+});
+
+describe("a worker", () => {
+  const FILES = ["a".repeat(32), "b".repeat(32)] as const;
+
+  /** A job that a worker holds whose lease is over, and that another one has taken up. */
+  async function overtaken() {
+    const { id, owner } = await ordered();
+    const late = await createExportWork(pool, { ...KEEPING, leaseMs: 1 }).claim("late", FILES[0]);
+    await until(
+      async () => (await database.sql`SELECT 1 FROM export_job WHERE lease_until < clock_timestamp()`).length > 0,
+    );
+    const work = createExportWork(pool, { ...KEEPING, leaseMs: 60_000 });
+    const next = await work.claim("next", FILES[1]);
+    if (!late || !next) throw new Error("there was nothing to claim");
+    return { work, late, next, find: () => exports.find(owner, id) };
+  }
+
+  test("whose job another one has taken up can tell nothing of it any more", async () => {
+    const { work, late, next, find } = await overtaken();
+    const before = await find();
+    expect(await work.extend(late, { rows: 7, bytes: 7, estimated: 7 })).toBe(false);
+    expect(await work.finish(late, { rows: 7, bytes: 7 })).toBe(false);
+    expect(await work.fail(late, "internal", "late", null)).toBe(false);
+    expect(await work.release(late)).toBe(false);
+    expect(await find()).toEqual(before);
+    expect(await work.finish(next, { rows: 9, bytes: 99 })).toBe(true);
+    expect(await find()).toMatchObject({ state: "SUCCEEDED", rows: 9, bytes: 99, file: { bytes: 99 } });
+    expect(await work.finish(next, { rows: 1, bytes: 1 })).toBe(false);
+  });
+
+  test("that knew a token that was never given out could end it (what tokens are for)", async () => {
+    const { work, late, next, find } = await overtaken();
+    expect(await work.finish({ ...late, token: next.token }, { rows: 7, bytes: 7 })).toBe(true);
+    expect(await find()).toMatchObject({ state: "SUCCEEDED", rows: 7 });
+  });
+
+  test("has one job of an owner at a time, takes owners in turns, and each owner's oldest first", async () => {
+    const work = createExportWork(pool, { ...KEEPING, leaseMs: 60_000 });
+    const names = new Map<string, string>();
+    for (const [name, owner] of [
+      ["a1", "ann"],
+      ["a2", "ann"],
+      ["a3", "ann"],
+      ["b1", "bob"],
+      ["c1", "cat"],
+    ] as const)
+      names.set((await ordered({ owner })).id, name);
+    const claim = async () => {
+      const job = await work.claim("one", randomBytes(16).toString("hex"));
+      return job && { job, name: names.get(job.id) };
+    };
+    const [first, second, third] = [await claim(), await claim(), await claim()];
+    expect([first?.name, second?.name, third?.name]).toEqual(["a1", "b1", "c1"]);
+    expect(await claim()).toBeUndefined();
+    if (first) await work.finish(first.job, { rows: 0, bytes: 0 });
+    names.set((await ordered({ owner: "bob" })).id, "b2");
+    if (second) await work.finish(second.job, { rows: 0, bytes: 0 });
+    expect((await claim())?.name).toBe("a2");
+    expect((await claim())?.name).toBe("b2");
+    expect(await claim()).toBeUndefined();
+  });
+
+  test("gets no job that is to wait, and is told so", async () => {
+    const work = createExportWork(pool, { ...KEEPING, leaseMs: 60_000 });
+    await ordered();
+    const job = await work.claim("one", FILES[0]);
+    if (!job) throw new Error("there was nothing to claim");
+    expect(await work.fail(job, "database", "away", 60_000)).toBe(true);
+    expect(await exports.find("ann", job.id)).toMatchObject({
+      state: "PENDING",
+      attempts: 1,
+      error: { code: "database" },
+    });
+    expect(await work.claim("one", FILES[0])).toBeUndefined();
   });
 });
