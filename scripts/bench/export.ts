@@ -24,7 +24,8 @@ const FIRST_DAY = "2026-01-01";
 const FROM = Date.parse(`${FIRST_DAY}T00:00Z`);
 const TO = FROM + DAYS * DAY_MS;
 const OWNER = "ann";
-const ORDER = { owner: OWNER, orderedBy: "bench", idempotencyKey: null, codes: null, from: FROM, to: TO, gzip: false };
+const ORDERED = { orderedBy: "bench", idempotencyKey: null, digest: "0".repeat(64) };
+const ORDER = { ...ORDERED, owner: OWNER, codes: null, from: FROM, to: TO, gzip: false };
 const ROUNDS = 3;
 /** Rounds beside redirects and clicks, each of them once with an export and once without. */
 const SIDE_ROUNDS = 5;

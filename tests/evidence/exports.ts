@@ -24,6 +24,7 @@ const ORDER: ExportOrder = {
   owner: "ann",
   orderedBy: "evidence",
   idempotencyKey: null,
+  digest: "0".repeat(64),
   codes: null,
   from: null,
   to: YESTERDAY + 86_400_000,

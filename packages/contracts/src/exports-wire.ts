@@ -45,9 +45,16 @@ const order = {
   gzip: Type.Boolean(),
 };
 
-/** An order. `idempotencyKey` is unquoted, of visible ASCII. */
+/**
+ * An order. `idempotencyKey` is unquoted, of visible ASCII; `digest`, SHA-256 in hex of what the owner sent, tells whether
+ * another order under it is the same.
+ */
 export const ExportOrder = Type.Object(
-  { ...order, idempotencyKey: Nullable(Type.String({ pattern: "^[\\x21-\\x7e]{1,255}$" })) },
+  {
+    ...order,
+    idempotencyKey: Nullable(Type.String({ pattern: "^[\\x21-\\x7e]{1,255}$" })),
+    digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+  },
   { additionalProperties: false },
 );
 export type ExportOrder = Static<typeof ExportOrder>;

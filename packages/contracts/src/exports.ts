@@ -117,3 +117,12 @@ export const ExportPage = Type.Object(
   { additionalProperties: false },
 );
 export type ExportPage = Static<typeof ExportPage>;
+
+export const ListExportsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: EXPORTS_LIMIT, default: 20 })),
+    after: Type.Optional(Type.String({ description: "`next` of the page before" })),
+  },
+  { additionalProperties: false },
+);
+export type ListExportsQuery = Static<typeof ListExportsQuery>;

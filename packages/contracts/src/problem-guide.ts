@@ -102,6 +102,18 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
     meaning: "The key has made too many calls, or too many calls without a valid key came from the address.",
     remedy: "Go on when `Retry-After` has passed; the `RateLimit` header fields say how much is left.",
   },
+  "export-finished": {
+    meaning: "The export has ended: there is nothing to cancel.",
+    remedy: "Look at its `state`. Its file is removed by itself when `expiresAt` has come.",
+  },
+  "precondition-failed": {
+    meaning: "The file is another one than `If-Match` or `If-Unmodified-Since` asks for.",
+    remedy: "Begin the download anew, without them.",
+  },
+  "range-not-satisfiable": {
+    meaning: "The file has none of the bytes that `Range` asks for; `Content-Range` says how many it has.",
+    remedy: "Ask for bytes that it has, or for the whole file.",
+  },
   "export-queue-full": {
     meaning: "As many exports wait as there may be, of this owner or of all of them.",
     remedy: "Try again after `Retry-After`, or cancel an export that is not needed.",

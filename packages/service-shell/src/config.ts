@@ -39,6 +39,8 @@ export const setting = {
   proxyList: (about: Described<string>) => Type.String({ format: "proxy-list", maxLength: 4096, ...about }),
   /** Name of a header field. */
   headerName: (about: Described<string>) => Type.String({ format: "header-name", maxLength: 64, ...about }),
+  /** Path that others begin with: a slash at both ends, and nothing between them that is special in a URL. */
+  pathPrefix: (about: Described<string>) => Type.String({ format: "path-prefix", maxLength: 200, ...about }),
   /** Fits into an `Authorization` field as it is, and is too long to be guessed. Its value is never printed. */
   secret: (about: Described<string>) => Type.String({ format: "secret", ...about }),
   /** PostgreSQL connection URL. Secret: its value is never printed. */
@@ -51,6 +53,7 @@ const RULES: Record<string, string> = {
   "proxy-list":
     "must name proxies, parted by commas: addresses, networks as 10.0.0.0/8 or 2001:db8::/32, or loopback, linklocal, uniquelocal",
   "header-name": "must be the name of a header field",
+  "path-prefix": "must be a path with a slash at both ends, of letters, digits and -._~ between slashes",
   secret: "must be 32 to 256 letters, digits and -._~+/=",
   "database-url":
     "must be a postgres:// URL with a host and a database; percent-encode # ? / @ : and % in the user name and the password",
@@ -113,6 +116,7 @@ function createAjv(): Ajv {
   ajv.addFormat("database-url", (text) => isDatabaseUrl(text));
   // A token (RFC 9110 section 5.6.2).
   ajv.addFormat("header-name", (text) => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(text));
+  ajv.addFormat("path-prefix", (text) => /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*\/)+$/.test(text));
   ajv.addFormat("secret", (text) => /^[A-Za-z0-9\-._~+/=]{32,256}$/.test(text));
   ajv.addFormat("proxy-list", (text) => isProxyList(text));
   return ajv;

@@ -4,11 +4,13 @@ import express, { type Express, type RequestHandler } from "express";
 import type { ChangeStreams } from "./changes/streams.ts";
 import { type Counts, countRequest } from "./counts.ts";
 import { ownHostOf, type TargetRules } from "./domain/target.ts";
+import type { Exports } from "./exports.ts";
 import { apiRoutes } from "./http/api-routes.ts";
 import { createAudit } from "./http/audit.ts";
 import { createAuthenticator } from "./http/auth.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
+import type { Downloads } from "./http/download.ts";
 import { createGuard } from "./http/guard.ts";
 import { createLinkPresenter } from "./http/presentation.ts";
 import type { RateLimits } from "./http/rate-limits.ts";
@@ -23,6 +25,7 @@ import type { Statistics } from "./statistics.ts";
 import type { KeyStore } from "./store/api-keys.ts";
 import type { ChangeStore } from "./store/changes.ts";
 import type { ClickListing } from "./store/click-listing.ts";
+import type { ExportListing } from "./store/export-listing.ts";
 import type { ImportStore } from "./store/imports.ts";
 import type { KeyListing } from "./store/key-listing.ts";
 import type { KeyManagement } from "./store/key-management.ts";
@@ -47,6 +50,11 @@ export type AppDeps = {
   mono: () => number;
   statistics: Statistics;
   clickListing: ClickListing;
+  exports: Exports;
+  exportListing: ExportListing;
+  downloads: Downloads;
+  /** Path under which a proxy in front sends exported files itself, if one does. */
+  accelPrefix: string | undefined;
   live: Pick<LiveCountsStreams, "admit">;
   budget: BodyBudget;
   limits: RateLimits;
@@ -94,6 +102,7 @@ export function createApp({ publicBaseUrl, privateHosts, counts, logger, keys, k
   });
   const deps = {
     ...rest,
+    logger,
     presentLink: createLinkPresenter(publicBaseUrl),
     shortUrlOf: (code: string) => new URL(`/${code}`, publicBaseUrl).href,
     rules: { ownHosts: [ownHostOf(publicBaseUrl)], privateHosts },

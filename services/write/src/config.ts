@@ -53,6 +53,12 @@ export const configSchema = Type.Object({
   CLICK_INGEST_SECRET: Type.Optional(
     setting.secret({ description: "what click-ingest wants to know of its callers; its own setting of that name" }),
   ),
+  EXPORT_ACCEL_PREFIX: Type.Optional(
+    setting.pathPrefix({
+      description:
+        "path, such as `/exported/`, under which a proxy in front sends exported files itself (X-Accel-Redirect); by default this service sends them",
+    }),
+  ),
   TARGET_PRIVATE_HOSTS: setting.choice(["allow", "deny"], {
     default: "allow",
     description: "deny refuses loopback, private and link-local targets in every spelling",

@@ -3,7 +3,9 @@ import type { Metrics } from "@linkfence/service-shell";
 import type { ChangeStreams } from "./changes/streams.ts";
 import type { Counts } from "./counts.ts";
 import type { RegistryWatch } from "./effective/registry-watch.ts";
+import type { Exports } from "./exports.ts";
 import type { BodyBudget } from "./http/body-budget.ts";
+import type { Downloads } from "./http/download.ts";
 import type { RateLimits } from "./http/rate-limits.ts";
 import type { Imports } from "./imports/imports.ts";
 import type { KeyUsage } from "./key-usage.ts";
@@ -22,6 +24,8 @@ export type Measured = {
   watch: Pick<RegistryWatch, "stats">;
   db: Database;
   imports: Imports;
+  exports: Pick<Exports, "stats">;
+  downloads: Pick<Downloads, "stats">;
 };
 
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
@@ -52,7 +56,20 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   registerLiveCounts(metrics, counts.live, live);
   registerEffective(metrics, counts, watch);
   registerImports(metrics, counts.imports, imports);
+  registerExports(metrics, measured);
   registerDatabase(metrics, db);
+}
+
+function registerExports(
+  { counter, gauge }: Metrics,
+  { exports, downloads }: Pick<Measured, "exports" | "downloads">,
+): void {
+  gauge("linkfence_export_calls_under_way", "calls about exports under way", () => exports.stats().underWay);
+  counter("linkfence_export_call_failures_total", "calls about exports not answered", () => exports.stats().failures);
+  gauge("linkfence_downloads", "downloads under way", () => downloads.stats().open);
+  gauge("linkfence_downloads_max", "downloads at a time", () => downloads.stats().max);
+  counter("linkfence_downloads_total", "downloads that ended", () => downloads.stats().ended, "outcome");
+  counter("linkfence_download_bytes_total", "bytes of files sent", () => downloads.stats().bytes);
 }
 
 function registerKeys({ counter, gauge }: Metrics, counts: Counts, keyUsage: KeyUsage): void {

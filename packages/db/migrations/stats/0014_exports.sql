@@ -24,6 +24,7 @@ CREATE TABLE export_job (
   owner           text COLLATE "C" NOT NULL CHECK (char_length(owner) BETWEEN 1 AND 100),
   ordered_by      text COLLATE "C" NOT NULL CHECK (char_length(ordered_by) BETWEEN 1 AND 100),
   idempotency_key text COLLATE "C" CHECK (char_length(idempotency_key) BETWEEN 1 AND 255),
+  digest          text COLLATE "C" NOT NULL CHECK (digest ~ '^[0-9a-f]{64}$'),
   format          text COLLATE "C" NOT NULL CHECK (format IN ('csv', 'jsonl')),
   state           text COLLATE "C" NOT NULL DEFAULT 'PENDING'
                   CHECK (state IN ('PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED')),
@@ -58,10 +59,10 @@ BEGIN
   IF OLD.state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') THEN
     RAISE EXCEPTION 'an export that has ended never changes' USING ERRCODE = '23001';
   END IF;
-  IF (NEW.id, NEW.number, NEW.owner, NEW.ordered_by, NEW.idempotency_key, NEW.codes, NEW.from_ms, NEW.to_ms, NEW.format,
+  IF (NEW.id, NEW.number, NEW.owner, NEW.ordered_by, NEW.idempotency_key, NEW.digest, NEW.codes, NEW.from_ms, NEW.to_ms, NEW.format,
       NEW.gzip, NEW.created_at)
      IS DISTINCT FROM
-     (OLD.id, OLD.number, OLD.owner, OLD.ordered_by, OLD.idempotency_key, OLD.codes, OLD.from_ms, OLD.to_ms, OLD.format,
+     (OLD.id, OLD.number, OLD.owner, OLD.ordered_by, OLD.idempotency_key, OLD.digest, OLD.codes, OLD.from_ms, OLD.to_ms, OLD.format,
       OLD.gzip, OLD.created_at) THEN
     RAISE EXCEPTION 'the order of an export never changes' USING ERRCODE = '23001';
   END IF;
@@ -74,9 +75,9 @@ $$;
 CREATE TRIGGER guard_export_job BEFORE UPDATE ON export_job FOR EACH ROW EXECUTE FUNCTION guard_export_job();
 
 -- Takes an order: `created`; `replayed`, where the owner used this key for the same order before; `reused`, where it was
--- another order; `owner-full` or `full`, where as many wait as may. The lock makes the bounds exact.
+-- another order, as the digest of what was asked tells; `owner-full` or `full`, where as many wait as may. The lock makes the bounds exact.
 CREATE FUNCTION order_export(
-  p_owner text, p_ordered_by text, p_key text, p_codes text[], p_from bigint, p_to bigint, p_format text, p_gzip boolean,
+  p_owner text, p_ordered_by text, p_key text, p_digest text, p_codes text[], p_from bigint, p_to bigint, p_format text, p_gzip boolean,
   p_owner_max integer, p_total_max integer,
   OUT outcome text, OUT job_id uuid
 )
@@ -89,9 +90,7 @@ BEGIN
     SELECT * INTO v_before FROM export_job WHERE owner = p_owner AND idempotency_key = p_key;
     IF FOUND THEN
       job_id := v_before.id;
-      outcome := CASE
-        WHEN (v_before.codes, v_before.from_ms, v_before.to_ms, v_before.format, v_before.gzip)
-             IS NOT DISTINCT FROM (p_codes, p_from, p_to, p_format, p_gzip) THEN 'replayed' ELSE 'reused' END;
+      outcome := CASE WHEN v_before.digest = p_digest THEN 'replayed' ELSE 'reused' END;
       RETURN;
     END IF;
   END IF;
@@ -100,8 +99,8 @@ BEGIN
   ELSIF (SELECT count(*) FROM export_job WHERE state = 'PENDING') >= p_total_max THEN
     outcome := 'full';
   ELSE
-    INSERT INTO export_job (owner, ordered_by, idempotency_key, codes, from_ms, to_ms, format, gzip)
-    VALUES (p_owner, p_ordered_by, p_key, p_codes, p_from, p_to, p_format, p_gzip) RETURNING id INTO job_id;
+    INSERT INTO export_job (owner, ordered_by, idempotency_key, digest, codes, from_ms, to_ms, format, gzip)
+    VALUES (p_owner, p_ordered_by, p_key, p_digest, p_codes, p_from, p_to, p_format, p_gzip) RETURNING id INTO job_id;
     outcome := 'created';
   END IF;
 END

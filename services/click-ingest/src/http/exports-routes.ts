@@ -80,10 +80,13 @@ export function createExportsRoutes({ exports, logger }: ExportsRouteOptions): R
     if (!job.file) throw new Problem("not-ready", `the export has no file: it is ${job.state.toLowerCase()}`);
     sendFile(response, parts().files.locate(job.file.place), job, (error) => {
       if (error === undefined || response.destroyed) return;
-      if (!isOfRequest(error)) logger.error("a file cannot be sent", { export: job.id, error });
-      next(isOfRequest(error) ? error : new Problem("exports-unavailable", "the file cannot be read now"));
+      next(refusalOfFile(error) ?? unreadable(job, error));
     });
   });
+  function unreadable({ id }: ExportJob, error: Error): Problem {
+    logger.error("a file cannot be sent", { export: id, error });
+    return new Problem("exports-unavailable", "the file cannot be read now");
+  }
   router.all(ALL, allowOnly("GET, HEAD, POST"));
   router.all(ONE, allowOnly("DELETE, GET, HEAD"));
   router.all(FILE, allowOnly("GET, HEAD"));
@@ -105,9 +108,11 @@ function sendFile(
   response.sendFile(path, { root, headers, cacheControl: false, dotfiles: "deny" }, done);
 }
 
-/** A range that the file has nothing of, or a condition that does not hold: answered as what it is. */
-function isOfRequest(error: Error): boolean {
-  return "status" in error && (error.status === 416 || error.status === 412);
+/** A range that the file has nothing of, or a condition that does not hold: the request's fault. */
+function refusalOfFile(error: Error): Problem | undefined {
+  const status = "status" in error ? error.status : undefined;
+  if (status === 416) return new Problem("range-not-satisfiable", "the file has none of the bytes that were asked for");
+  return status === 412 ? new Problem("precondition-failed", "the file is another one") : undefined;
 }
 
 function refusalOf(outcome: Exclude<Ordered["outcome"], "created" | "replayed">): Problem {

@@ -31,13 +31,12 @@ export function createExportStore(database: Database, bounds: ExportBounds, keep
   return {
     /** Takes an order, unless as many wait as may. */
     async order(order: ExportOrder): Promise<Ordered> {
-      const { owner, orderedBy, idempotencyKey, from, to, format, gzip } = order;
-      // In one order, so that the same codes are the same order.
+      const { owner, orderedBy, idempotencyKey, digest, from, to, format, gzip } = order;
       const codes = order.codes && arrayLiteral([...new Set(order.codes)].sort());
       const [row] = await database.run(
         (sql) => sql<{ outcome: OrderOutcome; job_id: string | null }[]>`
           SELECT outcome, job_id FROM order_export(
-            ${owner}, ${orderedBy}, ${idempotencyKey}, ${codes}, ${from}::bigint, ${to}::bigint, ${format}, ${gzip},
+            ${owner}, ${orderedBy}, ${idempotencyKey}, ${digest}, ${codes}, ${from}::bigint, ${to}::bigint, ${format}, ${gzip},
             ${bounds.ownerMax}::int, ${bounds.totalMax}::int)`,
       );
       if (!row) throw new Error("order_export gave no answer");

@@ -27,6 +27,7 @@ export const ANYTHING: ExportOrder = {
   owner: "ann",
   orderedBy: "key1",
   idempotencyKey: null,
+  digest: "0".repeat(64),
   codes: null,
   from: null,
   to: 4_000_000_000_000,

@@ -14,7 +14,10 @@ export type KeyListing = { keysOf: string };
 /** A listing of the clicks of an owner's link. A position in it has a click's id where that of a link has its code. */
 export type ClickListing = { clicksOf: string; owner: string };
 
-export type AnyListing = Listing | KeyListing | ClickListing;
+/** A listing of an owner's exports. A position in it has an export's number where that of a link has its code. */
+export type ExportListing = { exportsOf: string };
+
+export type AnyListing = Listing | KeyListing | ClickListing | ExportListing;
 
 /** A cursor taken apart, and not believed yet. */
 export type UnverifiedCursor = { keyId: number; position: Position; signature: string };
@@ -40,6 +43,7 @@ export function parseCursor(text: string): UnverifiedCursor | undefined {
 export function signedText(keyId: number, { createdAt, code }: Position, listing: AnyListing): string {
   if ("keysOf" in listing) return JSON.stringify(["keys", keyId, createdAt, code, listing.keysOf]);
   if ("clicksOf" in listing) return JSON.stringify(["clicks", keyId, createdAt, code, listing.owner, listing.clicksOf]);
+  if ("exportsOf" in listing) return JSON.stringify(["exports", keyId, createdAt, code, listing.exportsOf]);
   const { owner, filter } = listing;
   const { state, tag, createdAfter, createdBefore } = filter;
   return JSON.stringify(["listing", keyId, createdAt, code, owner, state, tag, createdAfter, createdBefore]);
@@ -53,4 +57,14 @@ export function placeOfClick({ id, clickedAt }: { id: string; clickedAt: string 
 /** The other way round: the id of the click at a position that `placeOfClick` made. */
 export function clickOfPlace({ code }: Position): string {
   return code.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/** Where an export stands: its number, as long as the shortest code at least. */
+export function placeOfExport({ number, createdAt }: { number: number; createdAt: string }): Position {
+  return { createdAt, code: String(number).padStart(3, "0") };
+}
+
+/** The other way round: the number of the export at a position that `placeOfExport` made. */
+export function numberOfPlace({ code }: Position): number {
+  return Number(code);
 }

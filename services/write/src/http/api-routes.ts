@@ -2,6 +2,7 @@ import { documentRoutes } from "../openapi/document-routes.ts";
 import { type BatchRouteDeps, batchRoutes } from "./batch-routes.ts";
 import type { Routes } from "./call.ts";
 import { type ChangeRouteDeps, changeRoutes } from "./changes-routes.ts";
+import { type ExportRouteDeps, exportRoutes } from "./exports-routes.ts";
 import { type ImportRouteDeps, importRoutes } from "./imports-routes.ts";
 import { instanceRoutes } from "./instances-routes.ts";
 import { type KeyRouteDeps, keyRoutes } from "./keys-routes.ts";
@@ -13,7 +14,8 @@ export type ApiRouteDeps = LinkRouteDeps &
   KeyRouteDeps &
   ChangeRouteDeps &
   ImportRouteDeps &
-  StatsRouteDeps;
+  StatsRouteDeps &
+  ExportRouteDeps;
 
 /** Every call of the admin API. Nothing of `deps` is used before a request comes. */
 export function apiRoutes(deps: ApiRouteDeps): Routes {
@@ -25,6 +27,7 @@ export function apiRoutes(deps: ApiRouteDeps): Routes {
     ...importRoutes(deps),
     ...instanceRoutes(deps),
     ...statsRoutes(deps),
+    ...exportRoutes(deps),
     ...documentRoutes(() => routes),
   };
   return routes;

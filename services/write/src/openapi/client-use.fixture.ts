@@ -12,10 +12,10 @@ type Parameters<N extends Name> = operations[N]["parameters"];
 type Request<N extends Name> = Pick<Parameters<N>, "query" | "path"> & { header?: Parameters<N>["header"] } & Given<N>;
 type ContentOf<A> = A extends { content: infer C } ? C[keyof C] : undefined;
 type Success<N extends Name> = {
-  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 202 | 204 ? ContentOf<operations[N]["responses"][S]> : never;
+  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 202 | 204 | 206 ? ContentOf<operations[N]["responses"][S]> : never;
 }[keyof operations[N]["responses"]];
 type Refused<N extends Name> = {
-  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 202 | 204 ? never : ContentOf<operations[N]["responses"][S]>;
+  [S in keyof operations[N]["responses"]]: S extends 200 | 201 | 202 | 204 | 206 | 304 ? never : ContentOf<operations[N]["responses"][S]>;
 }[keyof operations[N]["responses"]];
 
 declare function call<N extends Name>(name: N, request: Request<N>): Promise<Success<N>>;
@@ -85,6 +85,31 @@ export const USES: Readonly<Record<string, Use>> = {
     request: `{ body: { codes: ["abc"] } }`,
     read: `answer.results.map((one) => ("outcome" in one ? one.seq : one.problem.code))`,
     wrong: `{ body: { codes: [5] } }`,
+  },
+  startExport: {
+    request: `{ header: { "Idempotency-Key": "k" }, body: { codes: ["abc"], format: "jsonl", gzip: true } }`,
+    read: "answer.id + answer.state",
+    wrong: `{ body: { format: "xlsx" } }`,
+  },
+  listExports: {
+    request: `{ query: { limit: 5, after: "cursor" } }`,
+    read: "answer.items[0]?.error?.code",
+    wrong: `{ query: { limit: "5" } }`,
+  },
+  getExport: {
+    request: `{ path: { id: "id" } }`,
+    read: "answer.rows / (answer.rowsEstimated ?? 1)",
+    wrong: "{}",
+  },
+  cancelExport: {
+    request: `{ path: { id: "id" } }`,
+    read: "answer.finishedAt",
+    wrong: "{}",
+  },
+  downloadExport: {
+    request: `{ path: { id: "id" }, header: { Range: "bytes=0-99" } }`,
+    read: "answer.length",
+    wrong: "{}",
   },
   listKeys: {
     request: `{ query: { owner: "ann", after: "cursor" } }`,

@@ -14,6 +14,7 @@ const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: Js
   "/v1/links/{code}": { description: "Code of a link", schema: { type: "string", pattern: CODE_PATTERN.source } },
   "/v1/keys/{id}": { description: "Id of a key, which is no secret", schema: { type: "string" } },
   "/v1/imports/{id}": { description: "Id of an import", schema: { type: "string", format: "uuid" } },
+  "/v1/exports/{id}": { description: "Id of an export", schema: { type: "string", format: "uuid" } },
   "/docs/{file}": { description: "Name of the file", schema: { type: "string", enum: PAGE_FILES } },
 };
 

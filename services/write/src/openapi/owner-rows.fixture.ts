@@ -25,7 +25,7 @@ export type Row =
        * What a stranger gets: 404 `not-found`; an answer in which the thing does not occur (`hidden`); a batch whose only
        * result is that 404 (`item-not-found`); or another refusal, by its code.
        */
-      stranger: "not-found" | "hidden" | "item-not-found" | "alias-taken";
+      stranger: "not-found" | "hidden" | "item-not-found" | "alias-taken" | "invalid-request";
       /** The status that the owner gets for the same request, afterwards. */
       owner: number;
     };
@@ -50,11 +50,10 @@ export const rows: Readonly<Record<string, Row>> = {
   updateLink: { things: links, ask: () => ({ body: { title: "changed" } }), stranger: "not-found", owner: 200 },
   revokeLink: { things: links, stranger: "not-found", owner: 200 },
   revokeLinks: { things: links, ask: ({ id }) => ({ body: { codes: [id] } }), stranger: "item-not-found", owner: 200 },
-  // There is no click-ingest beside these tests: who may ask gets as far as that.
   getRevocation: { things: [revokedLink], stranger: "not-found", owner: 200 },
   listInstances: { touchesNothing: "the same for every holder of an admin key, who may see all of them" },
-  getLinkStats: { things: links, stranger: "not-found", owner: 503 },
-  listClicks: { things: links, stranger: "not-found", owner: 503 },
+  getLinkStats: { things: links, stranger: "not-found", owner: 200 },
+  listClicks: { things: links, stranger: "not-found", owner: 200 },
   getStats: { touchesNothing: "it adds up what belongs to the caller's own owner, whose name is not asked for" },
   listChanges: { things: [revokedLink], ask: () => ({ query: "limit=1000" }), stranger: "hidden", owner: 200 },
   importLinks: {
@@ -67,6 +66,17 @@ export const rows: Readonly<Record<string, Row>> = {
   getImport: { things: [importMaker], stranger: "not-found", owner: 200 },
   listImportErrors: { things: [importMaker], stranger: "not-found", owner: 200 },
   listImportLinks: { things: [importMaker], stranger: "not-found", owner: 200 },
+  startExport: {
+    things: links,
+    ask: ({ id }) => ({ body: { codes: [id] } }),
+    stranger: "invalid-request",
+    owner: 202,
+  },
+  listExports: { things: [exportMaker], ask: () => ({ query: "limit=100" }), stranger: "hidden", owner: 200 },
+  getExport: { things: [exportMaker], stranger: "not-found", owner: 200 },
+  // There is nobody to write it: it waits, which is more than a stranger is told.
+  downloadExport: { things: [exportMaker], stranger: "not-found", owner: 409 },
+  cancelExport: { things: [exportMaker], stranger: "not-found", owner: 200 },
   listKeys: { things: [keyMaker], ask: () => ({ query: "limit=100" }), stranger: "hidden", owner: 200 },
   createKey: { touchesNothing: "it makes a key of the caller's own owner" },
   rotateKey: { things: [keyMaker], stranger: "not-found", owner: 201 },
@@ -102,6 +112,16 @@ async function importMaker(world: ApiWorld, key: string): Promise<Thing> {
     kind: "an import",
     id,
     look: async () => (await world.api("GET", `/v1/imports/${id}`, undefined, key)).json,
+  };
+}
+
+async function exportMaker(world: ApiWorld, key: string): Promise<Thing> {
+  const { json } = await world.api("POST", "/v1/exports", {}, key);
+  const id = String(json.id);
+  return {
+    kind: "an export",
+    id,
+    look: async () => (await world.api("GET", `/v1/exports/${id}`, undefined, key)).json,
   };
 }
 

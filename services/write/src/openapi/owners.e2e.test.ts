@@ -2,16 +2,19 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { SCOPES } from "@linkfence/contracts";
 import { type ApiWorld, startApiWorld } from "../api-world.fixture.ts";
+import { type Exporter, startIdleExporter } from "../exporter.fixture.ts";
 import { fillPath, type Operation, operations } from "./operations.fixture.ts";
 import { type Row, rows, type Thing } from "./owner-rows.fixture.ts";
 
 type Reaching = Extract<Row, { things: unknown }>;
 
 let world: ApiWorld;
+let exporter: Exporter;
 let alice: string;
 let bob: string;
 beforeAll(async () => {
-  world = await startApiWorld();
+  exporter = await startIdleExporter();
+  world = await startApiWorld({ CLICK_INGEST_URL: exporter.url });
   // Every scope but `admin`, whose holder manages the keys of all owners.
   const scopes = SCOPES.filter((scope) => scope !== "admin");
   alice = await world.addKey("alice", scopes);
@@ -19,6 +22,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await world.stop();
+  await exporter.stop();
 });
 
 /** Asks for a thing by an operation, with a key. */

@@ -130,6 +130,15 @@ export function createLinkStore({ db, newCode, counts, timeoutMs = 2000, batchTi
     return link;
   }
 
+  /** Those of the codes that are links of one owner, in whatever state. */
+  async function findOwn(codes: readonly string[], owner: string): Promise<Set<string>> {
+    const rows = await db.read(
+      (sql) => sql<{ code: string }[]>`
+        SELECT code FROM link WHERE code = ANY (${[...codes]}::text[]) AND owner = ${owner}`,
+    );
+    return new Set(rows.map(({ code }) => code));
+  }
+
   /**
    * Changes what a link's owner says about it, revoked or not. Neither its version nor the log changes: no redirect
    * depends on it. Returns the link, or undefined as `find` does.
@@ -179,5 +188,5 @@ export function createLinkStore({ db, newCode, counts, timeoutMs = 2000, batchTi
     return row;
   }
 
-  return { create, createBatch, find, update, revoke, findRevocation };
+  return { create, createBatch, find, findOwn, update, revoke, findRevocation };
 }
