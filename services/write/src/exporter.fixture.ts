@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createTestDatabase, startService, waitUntilReady } from "@linkfence/testkit";
+import { createTestDatabase, findFreePorts, startService, waitUntilReady } from "@linkfence/testkit";
 
 export type Exporter = Awaited<ReturnType<typeof startExporter>>;
 
@@ -9,16 +9,21 @@ export type Exporter = Awaited<ReturnType<typeof startExporter>>;
 export async function startExporter(env: Record<string, string> = {}) {
   const stats = await createTestDatabase("stats");
   const directory = await mkdtemp(join(tmpdir(), "linkfence-exports-"));
-  const ingest = await startService("click-ingest", {
-    STATS_DATABASE_URL: stats.url,
-    EXPORT_DIR: directory,
-    QUERY_TIMEOUT_MS: "10000",
-    ...env,
-  });
-  await waitUntilReady(ingest);
+  const PORT = String(await findFreePorts(1));
+  const start = async () => {
+    const settings = { STATS_DATABASE_URL: stats.url, EXPORT_DIR: directory, QUERY_TIMEOUT_MS: "10000", PORT };
+    const started = await startService("click-ingest", { ...settings, ...env });
+    await waitUntilReady(started);
+    return started;
+  };
+  let ingest = await start();
   return {
     url: ingest.url,
-    ingest,
+    ingest: () => ingest,
+    /** Starts a successor of one that has ended, on the same port. */
+    async restart(): Promise<void> {
+      ingest = await start();
+    },
     stats,
     directory,
     async stop(): Promise<void> {
