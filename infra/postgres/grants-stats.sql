@@ -40,7 +40,7 @@ GRANT EXECUTE ON FUNCTION add_up_click_days(date, integer, integer) TO linkfence
 
 -- Exports are ordered, worked on and removed by functions: no statement of the service moves a job past its token.
 GRANT SELECT ON export_job, export_store TO linkfence_ingest;
-GRANT EXECUTE ON FUNCTION order_export(text, text, text, text[], bigint, bigint, text, boolean, integer, integer)
+GRANT EXECUTE ON FUNCTION order_export(text, text, text, text, text[], bigint, bigint, text, boolean, integer, integer)
   TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION cancel_export(uuid, text) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION claim_export(text, text, integer, integer) TO linkfence_ingest;

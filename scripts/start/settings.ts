@@ -8,6 +8,7 @@ import { readWriteConfig } from "../../services/write/src/config.ts";
 
 /** Below the data directory, where CLICK_SPOOL_DIR says nothing else. */
 const SPOOL_FOLDER = "click-spool";
+const EXPORT_FOLDER = "exports";
 /** Redirects after the first have ports of their own, ten of them. */
 const REDIRECTS_MAX = 11;
 
@@ -15,7 +16,7 @@ export const startSchema = Type.Object({
   LINKFENCE_DATA_DIR: setting.text({
     default: ".data",
     description:
-      "where the embedded PostgreSQL, the admin key, the services' shared secret and the clicks on their way are kept",
+      "where the embedded PostgreSQL, the admin key, the services' shared secret, the clicks on their way and exported files are kept",
   }),
   LINKFENCE_PORT_BASE: setting.integer(1, 65_535 - 39, {
     default: 7000,
@@ -99,12 +100,18 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
     return { ...rest, env: { ...env, CLICK_SPOOL_DIR: join(spoolDir, name) } };
   });
   const services = [
-    plan("click-ingest", "click-ingest", base + 2, base + 12),
+    exporting(plan("click-ingest", "click-ingest", base + 2, base + 12), join(dataDir, EXPORT_FOLDER)),
     plan("write", "write", base + 1, base + 11),
     ...redirects,
   ];
   refuseFaults(services);
   return { dataDir, spoolDir, config, publicBaseUrl, adminUrl: `http://127.0.0.1:${base + 1}`, services };
+}
+
+/** Exports are written here, unless a directory for them is set. */
+function exporting({ env, ...rest }: ServicePlan, directory: string): ServicePlan {
+  const isSet = env.EXPORT_DIR !== undefined || env.EXPORT_DIR_FILE !== undefined;
+  return { ...rest, env: isSet ? env : { ...env, EXPORT_DIR: directory } };
 }
 
 /** Everything with our prefix is meant for us: a slip in a name would otherwise start on another directory or port. */

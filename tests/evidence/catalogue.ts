@@ -4,6 +4,7 @@ import { r1 } from "./answers.ts";
 import { nc2, s1, s2, s3, s4 } from "./clicks.ts";
 import { r12 } from "./clocks.ts";
 import { a1, a2, a3, nc1 } from "./creation.ts";
+import { x3, x3c, x3n } from "./exported-files.ts";
 import { x1, x2, x2c, x4, x5, x5c } from "./exports.ts";
 import { q6, q6b, q6c } from "./first-revocation.ts";
 import { p1 } from "./fragments.ts";
@@ -58,6 +59,7 @@ export const groups = {
   kills: [s5],
   spool: [c1, c2, c2c, c3, c3c, c4, c4c],
   exports: [x1, x2, x2c, x4, x5, x5c],
+  "exported-files": [x3, x3c, x3n],
   ledger: [c5, c5c, c6, c6c, c7, c7c, c8, c8c, c9, c10],
   statistics: [t1, t1c, t2, t2c, t3],
   "http-caches": [h1, h1c],

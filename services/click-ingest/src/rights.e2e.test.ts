@@ -1,11 +1,16 @@
 // The service with the rights of its own role, as it is deployed.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { ExportJob } from "@linkfence/contracts";
 import {
   createTestDatabase,
   type RunningService,
   runRights,
   startService,
   type TestDatabase,
+  waitFor,
 } from "@linkfence/testkit";
 import { refuseBanned } from "./test-support/refusing-table.ts";
 import { postBatch } from "./test-support/resending-sender.ts";
@@ -14,6 +19,7 @@ import { scrapeSums } from "./test-support/scrape.ts";
 
 let database: TestDatabase;
 let service: RunningService;
+let directory: string;
 
 beforeAll(async () => {
   database = await createTestDatabase("stats");
@@ -21,10 +27,12 @@ beforeAll(async () => {
   await runRights(database.sql, "roles");
   await runRights(database.sql, "grants-stats");
   const url = `${database.url}?options=${encodeURIComponent("-c role=linkfence_ingest")}`;
-  service = await startService("click-ingest", { STATS_DATABASE_URL: url });
+  directory = await mkdtemp(join(tmpdir(), "linkfence-exports-"));
+  service = await startService("click-ingest", { STATS_DATABASE_URL: url, EXPORT_DIR: directory });
 });
 afterAll(async () => {
   await service.stop();
+  await rm(directory, { recursive: true });
   await database.drop();
 });
 
@@ -50,7 +58,27 @@ test("it stores, adds up, keeps dead letters, parts and counts what is refused, 
   expect(sum("linkfence_ingest_chores_failed_total")).toBe(0);
 });
 
+test("it takes orders of exports, writes their files, cancels and tidies up", async () => {
+  const order = { owner: "ann", orderedBy: "k", idempotencyKey: null, digest: "0".repeat(64), codes: null, from: null };
+  const body = JSON.stringify({ ...order, to: 4_000_000_000_000, format: "csv", gzip: false });
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const headers = { "Content-Type": "application/json" };
+    return (await (await fetch(`${service.url}/v1/exports${path}`, { headers, ...init })).json()) as ExportJob;
+  };
+  const { id } = await ask("", { method: "POST", body });
+  const job = await waitFor("the export", async () => {
+    const found = await ask(`/${id}?owner=ann`);
+    return found.state !== "PENDING" && found.state !== "RUNNING" && found;
+  });
+  expect([job.state, job.error]).toEqual(["SUCCEEDED", null]);
+  expect(await ask(`/${id}?owner=ann`, { method: "DELETE" })).toMatchObject({ outcome: "finished" });
+  const sum = await scrapeSums(service.opsUrl);
+  expect(sum("linkfence_ingest_chores_failed_total")).toBe(0);
+});
+
 test.each([
+  "UPDATE export_job SET owner = 'bob'",
+  "DELETE FROM export_job",
   "INSERT INTO click DEFAULT VALUES",
   "UPDATE click SET code = code",
   "DELETE FROM click",
