@@ -238,7 +238,7 @@ export function createSegments(options: SegmentsOptions) {
     /** The last group found no room, and segments that have come to their end could make some. */
     wantsRoom: () => isFull && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
 
-    /** Clicks of the last group that was `uncertain` are dropped: none of them is to be found by another process. */
+    /** Clicks of the last group that was `uncertain` are dropped: no other process is to find any of them. */
     disown(): void {
       cut = failed;
     },
