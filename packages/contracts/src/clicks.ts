@@ -38,6 +38,12 @@ const SENDER = Type.String({ pattern: "^[A-Za-z0-9._:-]{1,64}$" });
 const DROP_REASONS_MAX = 16;
 
 /**
+ * Names under which a report tells, among counts of drops, of unclean ends of earlier processes: a bound of the clicks that they
+ * took, and how many there were of which nobody knows one.
+ */
+export const KILLED = { atMost: "killed", unknown: "killed-unknown" } as const;
+
+/**
  * What a redirect process has dropped since its start, by reason: counters that only grow, so that a report that comes twice,
  * late or never changes nothing that the next one does not put right. `incarnation` is the process's own, and another one
  * after each start.

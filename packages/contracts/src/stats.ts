@@ -68,6 +68,21 @@ const dropped = Type.Array(Type.Object({ reason: Type.String(), total: Count }, 
     "Clicks, of whatever link, that could not be kept in hours that the period touches. They are in no other number here",
 });
 
+const killed = Type.Object(
+  {
+    atMost: Type.Integer({
+      minimum: 0,
+      description:
+        "Clicks that they may have taken, at the most. A bound, and no count: most often there were far fewer",
+    }),
+    unknown: Type.Integer({ minimum: 0, description: "Ends of which nobody knows how many clicks they took" }),
+  },
+  {
+    additionalProperties: false,
+    description: "Unclean ends of redirect processes in hours that the period touches. Nothing of them is in `dropped`",
+  },
+);
+
 /** How often one link was followed in a period, and by whom. */
 export const LinkStats = Type.Object(
   {
@@ -80,6 +95,7 @@ export const LinkStats = Type.Object(
       { additionalProperties: false, description: "Of people alone" },
     ),
     dropped,
+    killed,
   },
   { additionalProperties: false },
 );
@@ -100,6 +116,7 @@ export const OwnerStats = Type.Object(
       }),
     ),
     dropped,
+    killed,
   },
   { additionalProperties: false },
 );

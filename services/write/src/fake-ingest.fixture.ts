@@ -35,7 +35,11 @@ export async function startFakeIngest() {
       const from = before === null ? 0 : state.records.findIndex(({ id }) => id === before) + 1;
       return { items: state.records.slice(from, from + Number(searchParams.get("limit"))) };
     }
-    const dropped = [{ reason: "ring-full", total: 3 }];
+    const dropped = [
+      { reason: "killed", total: 1000 },
+      { reason: "killed-unknown", total: 1 },
+      { reason: "ring-full", total: 3 },
+    ];
     if (pathname === "/v1/stats") {
       const links = [...clicks.keys()].map((name) => {
         const { total, bots, prefetches } = sumsOf([name], searchParams);

@@ -43,6 +43,7 @@ describe("the statistics of a link", () => {
     expect(stats.series.at(-1)?.start).toMatch(/T00:00:00Z$/);
     expect(stats.top.browsers).toEqual({ items: [{ value: "Firefox", total: 2 }], others: 0 });
     expect(stats.dropped).toEqual([{ reason: "ring-full", total: 3 }]);
+    expect(stats.killed).toEqual({ atMost: 1000, unknown: 1 });
     await world.api("DELETE", "/v1/links/measured?wait=committed");
     expect((await statsOf("measured")).total).toBe(2);
   });

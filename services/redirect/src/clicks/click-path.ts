@@ -1,5 +1,5 @@
 // The way of a click, put together: ring, drain, spool, queue, sender; and its ledger, which closes at every moment.
-import type { DropReport } from "@linkfence/contracts";
+import { type DropReport, KILLED } from "@linkfence/contracts";
 import type { Start } from "../spool/account.ts";
 import { type Drops, makeDrops, NO_DROPS } from "../spool/drops.ts";
 import type { Counted, Spool } from "../spool/open-spool.ts";
@@ -83,6 +83,7 @@ export function createClickPath(options: ClickPathOptions) {
   function giveUp(): void {
     givenUp = queue.unplaced();
     droppedStopped += givenUp + ring.take(Number.MAX_SAFE_INTEGER).length;
+    spool?.disown();
   }
 
   /**
@@ -96,8 +97,8 @@ export function createClickPath(options: ClickPathOptions) {
     const earlier = spool?.earlier ?? { lost: 0, unknown: 0, drops: NO_DROPS };
     const counts = Object.entries({
       ...makeDrops((reason) => earlier.drops[reason] + own[reason]),
-      killed: earlier.lost,
-      "killed-unknown": earlier.unknown,
+      [KILLED.atMost]: earlier.lost,
+      [KILLED.unknown]: earlier.unknown,
     });
     const totals = counts.map(([reason, total]) => ({ reason, total })).filter(({ total }) => total > 0);
     return { incarnation, since, totals };

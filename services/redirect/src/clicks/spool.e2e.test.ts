@@ -1,5 +1,5 @@
 // A real process, its spool on a real disk, and an ingest that keeps what it is sent.
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, truncate, unlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -107,6 +107,9 @@ describe("a spool", () => {
     const first = await start({ ...AWAY, CLICK_FLUSH_TIMEOUT_MS: "0" });
     for (let count = 0; count < 20; count += 1) await follow(first);
     expect(await first.stop()).toEqual({ code: 0, signal: null });
+    expect(first.records().filter(({ message }) => message.includes("remain in the spool"))).toMatchObject([
+      { clicks: 20 },
+    ]);
 
     const next = await start();
     await until(() => clicks.length === 20);
@@ -114,6 +117,41 @@ describe("a spool", () => {
     expect(await readMetric(next, "linkfence_clicks_lost_unclean_max_total")).toBe(0);
     await next.stop();
     expect((await readdir(directory)).sort()).toEqual(["account", "lock"]);
+  });
+});
+
+describe("files of a spool", () => {
+  test("that are removed while it is in use are made anew, and a kill loses nothing", async () => {
+    const first = await start(AWAY);
+    await follow(first);
+    await until(async () => (await readMetric(first, "linkfence_clicks_at_risk")) === 0);
+    for (const name of await readdir(directory)) await unlink(join(directory, name));
+    await until(async () => (await readdir(directory)).length === 3);
+    await until(async () => (await readMetric(first, "linkfence_clicks_at_risk")) === 0);
+    for (const file of ["account", "lock", "segment"])
+      expect(await readMetric(first, `linkfence_spool_files_lost_total{file="${file}"}`)).toBe(1);
+    expect(first.records().filter(({ message }) => message.includes("no longer where it was"))).toHaveLength(3);
+    const second = spawnProcess("services/redirect/dist/main.js", { ...settings(), PORT: "0", OPS_PORT: "0" });
+    expect(await second.exited).toEqual({ code: 78, signal: null });
+    first.kill("SIGKILL");
+    await first.exited;
+    const next = await start();
+    await until(() => clicks.length === 1);
+    expect(await readMetric(next, "linkfence_clicks_lost_unclean_unknown_total")).toBe(0);
+  });
+
+  test("that are damaged while nobody uses it are told of at the start, the account as well", async () => {
+    const first = await start(AWAY);
+    await follow(first);
+    await first.stop();
+    await writeFile(join(directory, "account"), Buffer.alloc(2048));
+    const [name = ""] = (await readdir(directory)).filter((each) => each.endsWith(".spool"));
+    await truncate(join(directory, name), 520);
+    const next = await start(AWAY);
+    const told = next.records().map(({ message }) => message);
+    expect(told).toContainEqual(expect.stringContaining("is unknown: its account is missing or damaged"));
+    expect(told).toContainEqual(expect.stringContaining("segments of the spool are damaged"));
+    expect(await readMetric(next, "linkfence_clicks_lost_unclean_unknown_total")).toBe(1);
   });
 });
 

@@ -239,7 +239,7 @@ export function createSegments(options: SegmentsOptions) {
     wantsRoom: () =>
       (isFull || failuresInARow > 0) && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
 
-    /** Clicks of the last group that was `uncertain` are dropped: none of them is to be found by another process. */
+    /** Clicks of the last group that was `uncertain` are dropped: no other process is to find any of them. */
     disown(): void {
       cut = failed;
     },

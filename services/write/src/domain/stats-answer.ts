@@ -1,5 +1,14 @@
 // How sums between cuts become what is answered.
-import type { LinkStats, LinkSums, OwnerStats, OwnerSums, StatsPoint, StepSums } from "@linkfence/contracts";
+import {
+  type DroppedSums,
+  KILLED,
+  type LinkStats,
+  type LinkSums,
+  type OwnerStats,
+  type OwnerSums,
+  type StatsPoint,
+  type StepSums,
+} from "@linkfence/contracts";
 import type { Period } from "./stats-period.ts";
 import { formatLocal } from "./time-zone.ts";
 
@@ -20,7 +29,7 @@ export function describeLinkStats(period: Period, { series, top, code, ...sums }
       devices: top?.device ?? none,
       countries: top?.country ?? none,
     },
-    dropped: sums.dropped,
+    ...describeDropped(sums.dropped),
   };
 }
 
@@ -33,7 +42,16 @@ export function describeOwnerStats(period: Period, { series, ...sums }: OwnerSum
     ...describePeriod(period),
     series: describeSeries(period, series),
     links: sums.links,
-    dropped: sums.dropped,
+    ...describeDropped(sums.dropped),
+  };
+}
+
+/** What came together, and must not be added up: clicks that were counted, and a bound. */
+function describeDropped(sums: DroppedSums): Pick<LinkStats, "dropped" | "killed"> {
+  const of = (name: string) => sums.find(({ reason }) => reason === name)?.total ?? 0;
+  return {
+    dropped: sums.filter(({ reason }) => reason !== KILLED.atMost && reason !== KILLED.unknown),
+    killed: { atMost: of(KILLED.atMost), unknown: of(KILLED.unknown) },
   };
 }
 
