@@ -1,5 +1,6 @@
 // Rows that did not come through the write service, from a real process on a real database.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Database } from "@linkfence/db";
 import {
   createHttpClient,
   createTestDatabase,
@@ -9,6 +10,7 @@ import {
   WITHOUT_STATISTICS,
   waitUntilReady,
 } from "@linkfence/testkit";
+import { createLinkReader } from "./links.ts";
 
 let database: TestDatabase;
 let redirect: RunningService;
@@ -51,4 +53,25 @@ describe("a row that did not come through the write service", () => {
     expect((await get(`/${code}`)).headers.location).toBe(target);
     expect((await get(`/${code}+`)).body).toBe(`${target}\n`);
   });
+});
+
+test("a link is looked up by its key, however many there are", async () => {
+  await database.sql`INSERT INTO link (code, target, owner, kind, created_by)
+    SELECT 'many' || n, 'https://example.com/', 'ann', 'ALIAS', 'k' FROM generate_series(1, 2000) AS n`;
+  await database.sql`ANALYZE link`;
+  const explain = async (text: string, values: unknown[]) =>
+    JSON.stringify(await database.sql.unsafe(`EXPLAIN ${text}`, values as string[]));
+  let plan: Promise<string> | undefined;
+  const read = (statement: (sql: unknown) => unknown) => {
+    statement((texts: readonly string[], ...values: unknown[]) => {
+      plan = explain(
+        texts.reduce((text, next, index) => `${text}$${index}${next}`),
+        values,
+      );
+    });
+    return Promise.reject(new Error("it is only explained"));
+  };
+  await expect(createLinkReader({ read } as unknown as Database)("many7")).rejects.toThrow("only explained");
+  expect(await plan).toContain("Index Scan using link_pkey");
+  expect(await explain("SELECT FROM link WHERE code || '' = $1", ["many7"])).toContain("Seq Scan");
 });
