@@ -1,6 +1,6 @@
 // The one command: an embedded PostgreSQL, its migrations, the first admin key, the three services; and all of it down
 // again, in the opposite order, on a signal or when any part of it dies.
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { migrate } from "@linkfence/db/migrate";
 import { type LocalPostgres, LocalPostgresError, makeDirectories, startLocalPostgres } from "@linkfence/local-postgres";
 import { ConfigError, redact } from "@linkfence/service-shell";
@@ -8,6 +8,7 @@ import { ensureAdminKey } from "./start/admin-key.ts";
 import { banner } from "./start/banner.ts";
 import { type Child, type ChildExit, startChild } from "./start/child.ts";
 import { ensureIngestSecret } from "./start/ingest-secret.ts";
+import { tellOfLeftSpools } from "./start/left-spools.ts";
 import { findTakenPorts } from "./start/ports.ts";
 import { planStart, type StartPlan } from "./start/settings.ts";
 
@@ -125,11 +126,20 @@ async function main(): Promise<void> {
   if (taken.length > 0) throw new Error(portsTaken(taken));
   const spools = plan.services.flatMap(({ env }) => env.CLICK_SPOOL_DIR ?? []);
   for (const path of [plan.dataDir, ...spools]) await makeDataDirectory(path);
+  await tellOfLeftClicks(spools);
   const databases = await startDatabases(plan);
   const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
   const secret = await ensureIngestSecret(process.env, join(plan.dataDir, "click-ingest-secret"));
   await startServices(plan, { ...databases, ...secret });
   if (!stopping) say(banner(plan, key));
+}
+
+/** Says it at once: nothing else does. A directory that cannot be read is no reason not to start. */
+async function tellOfLeftClicks(spools: readonly string[]): Promise<void> {
+  const [first] = spools;
+  if (first === undefined) return;
+  const told = await tellOfLeftSpools(dirname(first), spools).catch((error: unknown) => [describe(error)]);
+  for (const line of told) complain(line);
 }
 
 async function makeDataDirectory(path: string): Promise<void> {

@@ -99,8 +99,12 @@ describe("the start command", () => {
     expect(exit).toEqual({ code: 0, signal: null });
     for (const offset of [0, 1, 2, 10, 11, 12, 20, 30]) expect(await listens(base + offset)).toBe(false);
 
+    const left = join(fresh, "click-spool", "redirect-2");
+    await writeFile(join(left, "clicks-000000000001.spool"), Buffer.alloc(600));
     const second = start({ LINKFENCE_DATA_DIR: fresh });
     await second.printed("linkfence is ready.");
+    expect(second.output()).toContain(`clicks (88 bytes) wait in ${left} for a redirect process of that name`);
+    expect(first.output()).not.toContain("wait in");
     expect(second.output()).not.toContain(key);
     expect((await http.send(`http://127.0.0.1:${base}`, "/kept")).status).toBe(302);
     const total = async () => (await api<{ total: number }>("GET", "/v1/links/kept/stats")).json.total;
