@@ -13,6 +13,7 @@ const projects = Object.entries(kinds).map(([displayName, { testMatch, ignore }]
   testMatch,
   testPathIgnorePatterns: ["/node_modules/", "/dist/", ...ignore],
   modulePathIgnorePatterns: ["/dist/"],
+  moduleNameMapper: { "^typebox$": "<rootDir>/tests/setup/dist/typebox.js" },
   testEnvironment: "node",
   testEnvironmentOptions: { customExportConditions: ["source", "node"] },
   extensionsToTreatAsEsm: [".ts"],

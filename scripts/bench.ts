@@ -36,9 +36,8 @@ Usage: pnpm bench <subject> [--links <n>] [--clicks <n>] [--spread <how>] [--dat
 
 ${names.join("\n")}
 
-  --links <n>         links that the database holds (20,000 to 100,000,000; listing 10 million, spool and neighbours 20,000,
-                      ingest 100,000,
-                      the others 1 million)
+  --links <n>         links that the database holds (20,000 to 100,000,000); listing 10 million, spool and neighbours
+                      20,000, ingest 100,000, the others 1 million, unless it says otherwise
   --clicks <n>        clicks that ingest sends, or of the link that statistics are about (10,000 to 100 million);
                       300,000 unless it says otherwise
   --spread <how>      among the links: zipf, as visits are, or uniform

@@ -49,10 +49,19 @@ type Bounds = {
 };
 
 /** Reads the number that an option was given. Throws a UsageError where it is none, or out of bounds. */
-export function readNumber(name: string, text: string, { min, max, whole = true }: Bounds): number {
+export function readNumber(name: string, text: string, bounds: Bounds): number {
+  return readArgument(`--${name}`, text, bounds);
+}
+
+/**
+ * Reads a number from any place among the arguments.
+ * @param what names it in a refusal
+ * @throws UsageError where it is none, or out of bounds
+ */
+export function readArgument(what: string, text: string, { min, max, whole = true }: Bounds): number {
   const value = (whole ? /^\d{1,10}$/ : /^\d{1,5}(\.\d{1,3})?$/).test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw new UsageError(`--${name} must be a number from ${min} to ${max}`);
+  throw new UsageError(`${what} must be a ${whole ? "whole " : ""}number from ${min} to ${max}`);
 }
 
 let ending = false;

@@ -13,13 +13,15 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 /** Runs the command, and resolves with its exit status, its output, and the JSON in it. */
-async function run(args: readonly string[], env: Record<string, string> = {}) {
+async function run(args: readonly string[], over: Record<string, string | null> = {}) {
   const { PATH = "", HOME = "" } = process.env;
-  const node = ["--conditions=source", "--import", "tsx", "scripts/dead-clicks.ts", ...args];
+  const all = { PATH, HOME, STATS_DATABASE_URL: database.url, ...over };
+  const env = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)) as Record<string, string>;
+  const node = ["scripts/dist/dead-clicks.js", ...args];
   const child = watchProcess(
     spawn(process.execPath, node, {
       cwd: ROOT,
-      env: { PATH, HOME, STATS_DATABASE_URL: database.url, ...env },
+      env,
       stdio: ["ignore", "pipe", "pipe"],
     }),
   );
@@ -80,7 +82,13 @@ test("wrong arguments, settings and databases are told apart, and no password is
     run(["list", "--limit", "0"]),
     run(["list"], { CLICK_RETENTION_DAYS: "0" }),
     run(["list"], { STATS_DATABASE_URL: unreachable }),
+    run(["show", "x"]),
+    run(["list"], { STATS_DATABASE_URL: null, LINKFENCE_DATA_DIR: "/nowhere" }),
   ]);
-  expect(runs.map(({ code }) => code)).toEqual([0, 64, 64, 78, 69]);
+  expect(runs.map(({ code }) => code)).toEqual([0, 64, 64, 78, 69, 64, 69]);
+  expect(runs[1]?.output).toContain("name the letters to replay by their ids, which list shows, or say --all\n");
+  expect(runs[4]?.output).toMatch(/cannot be used .*set STATS_DATABASE_URL/);
+  expect(runs[5]?.output).toContain('the id "x" must be a whole number from 1 to');
+  expect(runs[6]?.output).toMatch(/no embedded database .* \/nowhere: no server .*\. Start linkfence/);
   for (const { output } of runs) expect(output).not.toContain("hush-hush");
 });

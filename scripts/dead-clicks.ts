@@ -1,12 +1,12 @@
 // What an operator does with the clicks that could not be stored.
 import { join } from "node:path";
 import { createDatabase, type Database } from "@linkfence/db";
-import { findLocalPostgres } from "@linkfence/local-postgres";
+import { findLocalPostgres, LocalPostgresError } from "@linkfence/local-postgres";
 import { ConfigError, readConfig } from "@linkfence/service-shell";
 import { Type } from "typebox";
 import { configSchema } from "../services/click-ingest/src/config.ts";
 import { createDeadClickDesk, type DeadClick } from "../services/click-ingest/src/store/dead-click-desk.ts";
-import { readNumber, runCommand, UsageError } from "./command.ts";
+import { readArgument, readNumber, runCommand, UsageError } from "./command.ts";
 import { startSchema } from "./start/settings.ts";
 
 const HELP = `Looks at the clicks that could not be stored, has them stored after all, or throws them away.
@@ -25,8 +25,9 @@ Usage: pnpm dead-clicks list [--limit <n>] [--after <id>]
   --limit <n>   lines at the most (1 to 100000); 100 unless it says otherwise
   --after <id>  only letters with a greater number
 
-Environment: STATS_DATABASE_URL, or the embedded server of a running \`npm start\` (LINKFENCE_DATA_DIR, by default .data);
-CLICK_RETENTION_DAYS and DIMENSION_VALUES_MAX as click-ingest has them.
+It works on the statistics database, which has to run; click-ingest may run or not. Environment: STATS_DATABASE_URL, or
+the embedded server of a running \`npm start\` (LINKFENCE_DATA_DIR, by default .data); CLICK_RETENTION_DAYS and
+DIMENSION_VALUES_MAX as click-ingest has them.
 
 Exit status: 0 done, 1 a letter is unknown or could not be stored, 64 wrong arguments, 69 the database cannot be reached,
 78 a setting was refused.
@@ -34,6 +35,7 @@ Exit status: 0 done, 1 a letter is unknown or could not be stored, 64 wrong argu
 /** EX_UNAVAILABLE and EX_CONFIG of sysexits(3). */
 const EXIT = { unavailable: 69, config: 78 };
 const ID_MAX = 9_999_999_999;
+const LIMIT_DEFAULT = "100";
 const LIMIT_MAX = 100_000;
 /** Letters worked through at a time with --all. */
 const PAGE = 500;
@@ -48,7 +50,7 @@ const schema = Type.Object({
 });
 
 type Desk = ReturnType<typeof createDeadClickDesk>;
-type Values = { limit: string; after: string; all: boolean };
+type Values = { limit?: string | undefined; after?: string | undefined; all: boolean };
 
 /** Everything but what JSON escapes that moves a terminal's cursor or ends its line. */
 function print(value: object): void {
@@ -59,11 +61,8 @@ function print(value: object): void {
   process.stdout.write(`${text}\n`);
 }
 
-async function list(desk: Desk, { limit, after }: Values): Promise<number> {
-  const letters = await desk.list({
-    limit: readNumber("limit", limit, { min: 1, max: LIMIT_MAX }),
-    after: readNumber("after", after, { min: 0, max: ID_MAX }),
-  });
+async function list(desk: Desk, page: { limit: number; after: number }): Promise<number> {
+  const letters = await desk.list(page);
   for (const { payload, detail: _, ...rest } of letters) print({ ...rest, bytes: Buffer.byteLength(payload) });
   return 0;
 }
@@ -116,21 +115,61 @@ const WORKS = { show, replay, discard };
 
 /** Judges the arguments before anything is connected to. */
 function decide(values: Values, [name = "", ...rest]: readonly string[]): (desk: Desk) => Promise<number> {
-  if (name === "list" && rest.length === 0) return (desk) => list(desk, values);
+  if (name === "list") return decideList(values, rest);
   if (name !== "show" && name !== "replay" && name !== "discard")
     throw new UsageError("say what to do: list, show, replay or discard");
-  const ids = rest.map((text) => readNumber("id", text, { min: 1, max: ID_MAX }));
-  if (values.all && ids.length === 0 && name !== "show") return (desk) => forAll(desk, WORKS[name]);
-  if (values.all || ids.length === 0) throw new UsageError(`name the letters to ${name}`);
+  refusePaging(values, name);
+  const ids = rest.map((text) => readArgument(`the id ${JSON.stringify(text)}`, text, { min: 1, max: ID_MAX }));
+  if (values.all && name === "show") throw new UsageError("--all is for replay and discard: list shows all letters");
+  if (values.all && ids.length > 0) throw new UsageError(`name the letters to ${name}, or say --all, not both`);
+  if (values.all) return (desk) => forAll(desk, WORKS[name]);
+  if (ids.length === 0)
+    throw new UsageError(
+      `name the letters to ${name} by their ids, which list shows${name === "show" ? "" : ", or say --all"}`,
+    );
   return (desk) => WORKS[name](desk, ids);
+}
+
+function decideList(values: Values, [extra]: readonly string[]): (desk: Desk) => Promise<number> {
+  if (extra !== undefined) throw new UsageError(`list takes no ids (${JSON.stringify(extra)}): show does`);
+  if (values.all) throw new UsageError("--all is for replay and discard: list shows as many letters as --limit says");
+  const limit = readNumber("limit", values.limit ?? LIMIT_DEFAULT, { min: 1, max: LIMIT_MAX });
+  const after = readNumber("after", values.after ?? "0", { min: 0, max: ID_MAX });
+  return (desk) => list(desk, { limit, after });
+}
+
+function refusePaging(values: Values, name: string): void {
+  for (const option of ["limit", "after"] as const)
+    if (values[option] !== undefined) throw new UsageError(`--${option} is for list, and not for ${name}`);
+}
+
+/** Says what is wrong with the database, and how to say which one it is. */
+function tellWhere(error: unknown): string {
+  const said = error instanceof Error ? error.message : String(error);
+  if (error instanceof ConfigError) return said;
+  const other = "set STATS_DATABASE_URL to click-ingest's database";
+  if (error instanceof NoLocalPostgres)
+    return `${said}. Start linkfence (npm start), set LINKFENCE_DATA_DIR to its data directory, or ${other}.`;
+  return `the statistics database cannot be used (${said}). See that it runs and is linkfence's, or ${other}.`;
+}
+
+class NoLocalPostgres extends Error {}
+
+async function findEmbedded(dataDir: string): Promise<string> {
+  try {
+    return (await findLocalPostgres(join(dataDir, "postgres")))("linkfence_stats");
+  } catch (error) {
+    const { cause = error } = error instanceof LocalPostgresError ? error : {};
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new NoLocalPostgres(`no embedded database can be reached in the data directory ${dataDir}: ${reason}`);
+  }
 }
 
 async function work(decided: (desk: Desk) => Promise<number>): Promise<number> {
   let database: Database | undefined;
   try {
     const config = readConfig(schema, process.env);
-    const embedded = () => findLocalPostgres(join(config.LINKFENCE_DATA_DIR, "postgres"));
-    const url = config.STATS_DATABASE_URL ?? (await embedded())("linkfence_stats");
+    const url = config.STATS_DATABASE_URL ?? (await findEmbedded(config.LINKFENCE_DATA_DIR));
     database = createDatabase({
       url,
       applicationName: "linkfence-dead-clicks",
@@ -140,8 +179,7 @@ async function work(decided: (desk: Desk) => Promise<number>): Promise<number> {
     const bounds = { retentionDays: config.CLICK_RETENTION_DAYS, valuesMax: config.DIMENSION_VALUES_MAX };
     return await decided(createDeadClickDesk({ database, ...bounds, timeoutMs: TIMEOUT_MS }));
   } catch (error) {
-    if (error instanceof UsageError) throw error;
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(`${tellWhere(error)}\n`);
     return error instanceof ConfigError ? EXIT.config : EXIT.unavailable;
   } finally {
     await database?.close();
@@ -151,8 +189,8 @@ async function work(decided: (desk: Desk) => Promise<number>): Promise<number> {
 await runCommand({
   help: HELP,
   options: {
-    limit: { type: "string", default: "100" },
-    after: { type: "string", default: "0" },
+    limit: { type: "string" },
+    after: { type: "string" },
     all: { type: "boolean", default: false },
   },
   run: (values, names) => work(decide(values, names)),

@@ -7,10 +7,11 @@ const HELP = `Simulates redirect and write processes of the product on a model o
 messages, processes that stop, clocks that differ, servers that crash and standbys that take over. Judges by true time
 whether a revoked link was answered with its old target after it was confirmed. One seed decides everything.
 
-Usage: pnpm simulate [--seeds <n>] [--from <seed>] [--twin <name>] [--enough <n>] [--history]
+Usage: pnpm simulate [--seeds <n>] [--seed <seed>] [--twin <name>] [--enough <n>] [--history]
 
   --seeds <n>    how many schedules (1 to 1000000000); 100000 unless it says otherwise
-  --from <seed>  the first one (0 to 4294967295); chosen anew each time unless it says otherwise, and printed
+  --seed <seed>  the first one (0 to 4294967295); chosen anew each time unless it says otherwise, and printed;
+                 --from is the same
   --twin <name>  takes a rule out first: ${TWINS.map(({ name }) => name).join(", ")}
   --enough <n>   ends when so many seeds have failed (1 to 1000000000); 1 unless it says otherwise
   --history      prints all that happens in the schedule of the first seed, and runs no other
@@ -47,7 +48,7 @@ async function simulate(options: { from: number; count: number; twin: Twin; enou
   for (const [what, times] of [...tally].sort(([a], [b]) => (a < b ? -1 : 1)))
     process.stdout.write(`${String(times).padStart(10)} ${what}\n`);
   for (const { seed, violations } of found)
-    process.stdout.write(`FAIL pnpm simulate --from ${seed}${without} --history: ${violations.join("; ")}\n`);
+    process.stdout.write(`FAIL pnpm simulate --seed ${seed}${without} --history: ${violations.join("; ")}\n`);
   const pace = `${Math.round(schedules / minutes)} a minute, ${Math.round(steps / schedules)} steps each`;
   process.stdout.write(`${schedules} schedules, ${found.length} failed, ${pace}\n`);
   return found.length === 0 ? 0 : 1;
@@ -57,6 +58,7 @@ await runCommand({
   help: HELP,
   options: {
     seeds: { type: "string", default: "100000" },
+    seed: { type: "string" },
     from: { type: "string" },
     twin: { type: "string" },
     enough: { type: "string", default: "1" },
@@ -65,7 +67,12 @@ await runCommand({
   run(values, [name]) {
     if (name !== undefined) throw new UsageError(`unknown argument ${name}`);
     const count = readNumber("seeds", values.seeds, { min: 1, max: MANY });
-    const from = readNumber("from", values.from ?? String(Date.now() % SEED_MAX), { min: 0, max: SEED_MAX });
+    if (values.seed !== undefined && values.from !== undefined)
+      throw new UsageError("--seed and --from are the same: keep one");
+    const from = readNumber("seed", values.seed ?? values.from ?? String(Date.now() % SEED_MAX), {
+      min: 0,
+      max: SEED_MAX,
+    });
     const enough = readNumber("enough", values.enough, { min: 1, max: MANY });
     const twin = findTwin(values.twin);
     return values.history ? tell(from, twin) : simulate({ from, count, twin, enough });

@@ -13,6 +13,7 @@ GRANT USAGE ON SCHEMA public TO linkfence_ingest;
 -- Clicks, and what they add up to, are written by these functions alone, with their owner's rights: a click is stored once,
 -- never changed, and never without being added up. The days of clicks are made and dropped by two more.
 GRANT SELECT ON click, click_hour, click_hour_value, owner_hour TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION read_cells(text, text) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION store_clicks(
   uuid[], bigint[], bigint[], text[], text[], text[], text[], text[], text[], text[], boolean[], boolean[], integer
 ) TO linkfence_ingest;
@@ -22,10 +23,16 @@ GRANT EXECUTE ON FUNCTION drop_click_day(integer) TO linkfence_ingest;
 -- Dead clicks are kept by a function that bounds them. They are counted here; an operator reads and settles them.
 GRANT SELECT (id, bytes) ON dead_click TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION bury_clicks(text[], text[], text[], text[], text[], text, integer, bigint) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION bury_clicks_again(text[], text) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION isolate_clicks(
+  uuid[], bigint[], bigint[], text[], text[], text[], text[], text[], text[], text[], boolean[], boolean[], text[], integer,
+  text, integer, bigint, text[], integer
+) TO linkfence_ingest;
 
 -- What redirect processes dropped is taken by a function, so that no report counts twice.
 GRANT SELECT ON click_drop TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION note_drops(text, bigint, text[], bigint[]) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION note_refusals(text[], text[], bigint[]) TO linkfence_ingest;
 
 -- Busy days that are over are added up by a function; who reads takes each day from there or from its hours.
 GRANT SELECT ON click_day_value, click_day_added, click_day TO linkfence_ingest;

@@ -24,7 +24,7 @@ const CODES_CLICKS = 200_000;
 const SHARE_MIN = 0.5;
 /** All clicks on one code may be this much slower than clicks on many. */
 const HOT_MIN = 0.9;
-const ROLLUPS = "click_hour, click_hour_value, click_day, owner_hour";
+const ROLLUPS = "click_hour, click_day, owner_hour";
 const COLUMNS =
   "click_id, link_version, clicked_at, received_at, bot, prefetch, code, owner, referrer_host, browser, os, device, country";
 

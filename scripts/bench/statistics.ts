@@ -70,7 +70,7 @@ async function fill(sql: postgres.Sql, clicks: number, tell: (text: string) => v
                           FROM generate_series(1, ${Math.max(1, Math.round(count))}::int) AS n) AS drawn) AS click`;
     if (day % 40 === 39) tell(`${day + 1} of ${DAYS} days`);
   }
-  await sql`VACUUM (ANALYZE) click_hour, click_hour_value, click`;
+  await sql`VACUUM (ANALYZE) click_hour, click`;
 }
 
 /** The same question to the clicks themselves. */

@@ -6,7 +6,7 @@ import { readIngestConfig } from "../../services/click-ingest/src/config.ts";
 import { readRedirectConfig } from "../../services/redirect/src/config.ts";
 import { readWriteConfig } from "../../services/write/src/config.ts";
 
-/** Each redirect process has a spool of its own in it, under its name, so that it finds there what it left. */
+/** Below the data directory, where CLICK_SPOOL_DIR says nothing else. */
 const SPOOL_FOLDER = "click-spool";
 /** Redirects after the first have ports of their own, ten of them. */
 const REDIRECTS_MAX = 11;
@@ -32,6 +32,12 @@ export const startSchema = Type.Object({
   STATS_DATABASE_URL: Type.Optional(
     setting.databaseUrl({ description: "statistics database; the embedded PostgreSQL where it is not set" }),
   ),
+  CLICK_SPOOL_DIR: Type.Optional(
+    setting.text({
+      description:
+        "directory of the clicks on their way, in which each redirect process has one of its own, under its name; `click-spool` in LINKFENCE_DATA_DIR where it is not set",
+    }),
+  ),
 });
 export type StartConfig = Static<typeof startSchema>;
 
@@ -47,6 +53,8 @@ export type ServicePlan = {
 
 export type StartPlan = {
   dataDir: string;
+  /** Each redirect process has a spool of its own in it, under its name, so that it finds there what it left. */
+  spoolDir: string;
   config: StartConfig;
   publicBaseUrl: string;
   adminUrl: string;
@@ -70,6 +78,7 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
   const ingestUrl = `http://127.0.0.1:${base + 2}`;
   const handedOn = serviceEnvironment(env);
   const dataDir = resolve(config.LINKFENCE_DATA_DIR);
+  const spoolDir = resolve(config.CLICK_SPOOL_DIR ?? join(dataDir, SPOOL_FOLDER));
   const plan = (name: string, folder: string, port: number, opsPort: number): ServicePlan => ({
     name,
     entry: `services/${folder}/dist/main.js`,
@@ -87,7 +96,7 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
     const offset = index === 0 ? 0 : 19 + index;
     const name = index === 0 ? "redirect" : `redirect-${index + 1}`;
     const { env, ...rest } = plan(name, "redirect", base + offset, base + offset + 10);
-    return { ...rest, env: { ...env, CLICK_SPOOL_DIR: join(dataDir, SPOOL_FOLDER, name) } };
+    return { ...rest, env: { ...env, CLICK_SPOOL_DIR: join(spoolDir, name) } };
   });
   const services = [
     plan("click-ingest", "click-ingest", base + 2, base + 12),
@@ -95,7 +104,7 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
     ...redirects,
   ];
   refuseFaults(services);
-  return { dataDir, config, publicBaseUrl, adminUrl: `http://127.0.0.1:${base + 1}`, services };
+  return { dataDir, spoolDir, config, publicBaseUrl, adminUrl: `http://127.0.0.1:${base + 1}`, services };
 }
 
 /** Everything with our prefix is meant for us: a slip in a name would otherwise start on another directory or port. */

@@ -15,7 +15,7 @@ import {
   watchProcess,
 } from "@linkfence/testkit";
 
-const STARTER = ["--conditions=source", "--import", "tsx", "scripts/start.ts"];
+const STARTER = ["scripts/dist/start.js"];
 let directory: string;
 let base: number;
 const http = createHttpClient();
@@ -73,7 +73,8 @@ async function stopTwice(starter: RunningProcess, signal: "SIGHUP" | "SIGINT"): 
 describe("the start command", () => {
   test("brings everything up, prints the key once, serves on two redirects, continues with the same data, and stops in good order when it is hung up", async () => {
     const fresh = await mkdtemp(join(directory, "fresh-"));
-    const first = start({ LINKFENCE_DATA_DIR: fresh, LINKFENCE_REDIRECTS: "2" });
+    const env = { LINKFENCE_DATA_DIR: fresh, CLICK_SPOOL_DIR: join(fresh, "clicks", "here") };
+    const first = start({ ...env, LINKFENCE_REDIRECTS: "2" });
     await first.printed("linkfence is ready.");
     const keyFile = join(fresh, "admin-key");
     const key = (await readFile(keyFile, "utf8")).trim();
@@ -97,14 +98,15 @@ describe("the start command", () => {
     // Its last clicks are handed over while the services stop.
     const exit = await first.stop();
     expect(exit).toEqual({ code: 0, signal: null });
+    expect((await readdir(env.CLICK_SPOOL_DIR)).sort()).toEqual(["redirect", "redirect-2"]);
     for (const offset of [0, 1, 2, 10, 11, 12, 20, 30]) expect(await listens(base + offset)).toBe(false);
 
-    const left = join(fresh, "click-spool", "redirect-2");
+    const left = join(env.CLICK_SPOOL_DIR, "redirect-2");
     await writeFile(join(left, "clicks-000000000001.spool"), Buffer.alloc(600));
-    const second = start({ LINKFENCE_DATA_DIR: fresh });
+    const second = start(env);
     await second.printed("linkfence is ready.");
-    expect(second.output()).toContain(`clicks (88 bytes) wait in ${left} for a redirect process of that name`);
-    expect(first.output()).not.toContain("wait in");
+    // What was put there, and nothing of the process that had the directory before: that one sent it all.
+    expect(second.output()).toContain(`clicks (88 bytes) wait in ${left}: no process is started for them`);
     expect(second.output()).not.toContain(key);
     expect((await http.send(`http://127.0.0.1:${base}`, "/kept")).status).toBe(302);
     const total = async () => (await api<{ total: number }>("GET", "/v1/links/kept/stats")).json.total;
@@ -129,7 +131,7 @@ describe("the start command", () => {
     expect(write).toBeDefined();
     process.kill(write ?? 0, "SIGKILL");
     expect(await starter.exited).toEqual({ code: 1, signal: null });
-    expect(starter.output()).toContain("write ended with SIGKILL");
+    expect(starter.output()).toContain("write ended with SIGKILL, which came from outside");
     for (const pid of children) await until(() => !isAlive(pid));
     expect(children.length).toBeGreaterThan(3);
   });
@@ -174,6 +176,14 @@ describe("the start command", () => {
     expect(starter.output()).not.toContain(secret);
   });
 
+  test("ends as for any refused setting where a service cannot use the file that one names", async () => {
+    const starter = start({ CLICK_MMDB_FILE: join(directory, "none.mmdb") });
+    expect((await starter.exited).code).toBe(78);
+    expect(starter.output()).toContain("CLICK_MMDB_FILE must name a readable file in MaxMind's format");
+    expect(starter.output()).toContain("redirect ended with status 78: its last lines above say why");
+    expect(starter.output()).not.toContain("linkfence is ready");
+  });
+
   test("refuses a variable of its own prefix that it does not know, and says which there are", async () => {
     const starter = start({ LINKFENCE_DATADIR: directory });
     expect((await starter.exited).code).toBe(78);
@@ -191,6 +201,22 @@ describe("the start command", () => {
     const other = start({ PUBLIC_BASE_URL_FILE: file, LINKFENCE_DATA_DIR: file });
     expect((await other.exited).code).toBe(78);
     expect(other.output()).toContain("LINKFENCE_DATA_DIR cannot be made");
+    const third = start({ LINKFENCE_DATA_DIR: directory, CLICK_SPOOL_DIR: file });
+    expect((await third.exited).code).toBe(78);
+    expect(third.output()).toContain("CLICK_SPOOL_DIR cannot be made");
+  });
+
+  test.each([
+    { argument: "--help", code: 0 },
+    { argument: "--hepl", code: 64 },
+  ])("answers $argument where nothing is installed, and starts nothing", async ({ argument, code }) => {
+    // Without a PATH there is no npm, which it would need to install and build.
+    const asked = watchProcess(
+      spawn(process.execPath, ["scripts/start.mjs", argument], { env: {}, stdio: ["ignore", "pipe", "pipe"] }),
+    );
+    expect(await asked.exited).toEqual({ code, signal: null });
+    expect(asked.output()).toContain("Usage: npm start");
+    expect(asked.output().includes("unknown argument --hepl")).toBe(code !== 0);
   });
 
   test("says which port is taken and what to do", async () => {

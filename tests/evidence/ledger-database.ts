@@ -15,11 +15,13 @@ import {
   waitFor,
   waitUntilReady,
 } from "@linkfence/testkit";
-import { judgeFailure } from "../../services/click-ingest/src/domain/failure.ts";
+import { DATA_CLASSES, judgeFailure } from "../../services/click-ingest/src/domain/failure.ts";
 import { createIntake } from "../../services/click-ingest/src/queue/intake.ts";
 import { createWriter } from "../../services/click-ingest/src/queue/writer.ts";
 import { createClickDays } from "../../services/click-ingest/src/store/click-days.ts";
 import { createClickStore } from "../../services/click-ingest/src/store/clicks.ts";
+import { createDeadClicks } from "../../services/click-ingest/src/store/dead-clicks.ts";
+import { createIsolation } from "../../services/click-ingest/src/store/isolation.ts";
 import { countClicks } from "./click-account.ts";
 import { idAt, sendUntilCounted, someClicks, startMortalIngest, YESTERDAY } from "./click-senders.ts";
 import { closingAfterwards } from "./closing.ts";
@@ -84,20 +86,25 @@ async function loseDeadlocks({ sql }: TestDatabase, times: number): Promise<void
     CREATE TRIGGER lose_deadlock AFTER INSERT ON click FOR EACH STATEMENT EXECUTE FUNCTION lose_deadlock()`);
 }
 
-/** Stores a hundred clicks by the product's writer, with a judge of failures of the case's own. */
-async function storeOverDeadlocks(stats: TestDatabase, judge: typeof judgeFailure) {
+/** Stores a hundred clicks by the product's writer, which holds these classes of failures to be the clicks' fault. */
+async function storeOverDeadlocks(stats: TestDatabase, dataClasses: ReadonlySet<string>) {
   const database = createDatabase({ url: stats.url, applicationName: "evidence", max: 2, queryTimeoutMs: 2000 });
   const days = createClickDays(database, { retentionDays: 400, timeoutMs: 2000 });
   const { insert } = createClickStore({ database, days, valuesMax: 100 });
+  const deadClicks = createDeadClicks(database, { rowsMax: 100, bytesMax: 1_000_000, timeoutMs: 2000 });
+  const part = { budgetMs: 1000, timeoutMs: 3000, dataClasses };
+  const isolate = createIsolation({ database, days, deadClicks, valuesMax: 100, ...part });
+  const judge = (code: string) => (dataClasses.has(code.slice(0, 2)) ? "poison" : judgeFailure(code));
   const intake = createIntake({ maxClicks: 1000, maxBytes: 10_000_000, deadlineMs: 20_000 });
   const quiet = () => {};
   const logger = { error: quiet, warn: quiet, info: quiet, debug: quiet };
-  const writer = createWriter({ intake, insert, batchMax: 1000, logger, judge });
+  const writer = createWriter({ intake, insert, isolate, batchMax: 1000, logger, judge });
   writer.start();
-  const outcome = await intake.offer(someClicks(100), new AbortController().signal);
+  const origin = { sender: "evidence", payloadOf: (click: object) => JSON.stringify(click) };
+  const outcome = await intake.offer(someClicks(100), new AbortController().signal, origin);
   await writer.stop();
   await database.close();
-  return outcome.kind === "stored" ? { inserted: outcome.inserted, dead: outcome.unstorable.length } : outcome;
+  return outcome.kind === "stored" ? { inserted: outcome.inserted, dead: outcome.buried } : outcome;
 }
 
 export const c8: EvidenceCase = {
@@ -106,7 +113,7 @@ export const c8: EvidenceCase = {
   async run(report) {
     const stats = await createTestDatabase("stats");
     await loseDeadlocks(stats, 3);
-    report.check("of 100 clicks", await storeOverDeadlocks(stats, judgeFailure), { inserted: 100, dead: 0 });
+    report.check("of 100 clicks", await storeOverDeadlocks(stats, DATA_CLASSES), { inserted: 100, dead: 0 });
     report.check("roll-ups that differ from the clicks", await findRollupFaults(stats), []);
     await stats.drop();
   },
@@ -118,10 +125,9 @@ export const c8c: EvidenceCase = {
   control: true,
   async run(report) {
     const stats = await createTestDatabase("stats");
-    // As many as it takes to halve a hundred down to one.
-    await loseDeadlocks(stats, 7);
-    const judge = (code: string) => (code === "40P01" ? "poison" : judgeFailure(code));
-    const outcome = await storeOverDeadlocks(stats, judge);
+    // All of them, a hundred, ten, and one alone.
+    await loseDeadlocks(stats, 4);
+    const outcome = await storeOverDeadlocks(stats, new Set([...DATA_CLASSES, "40"]));
     report.check("of 100 good clicks", outcome, { inserted: 99, dead: 1 });
     await stats.drop();
   },

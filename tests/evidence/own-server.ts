@@ -2,6 +2,7 @@
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createArrayTypes } from "@linkfence/db";
 import { migrate } from "@linkfence/db/migrate";
 import { createProcessTable, type LocalPostgres, startLocalPostgres } from "@linkfence/local-postgres";
 import { findFreePorts, waitFor } from "@linkfence/testkit";
@@ -55,7 +56,9 @@ async function runServer(directory: string, { settings = {}, ...options }: Optio
   const port = await findFreePorts(1);
   let server = await start(port);
   const url = server.url(DATABASE);
-  const sql = postgres(url, { max: 4, onnotice: () => {}, backoff: () => 0.05 });
+  // The types of arrays are stated: a server that ends while the driver asks for them leaves an error nobody can catch.
+  const types = createArrayTypes(Number);
+  const sql = postgres(url, { max: 4, types, fetch_types: false, onnotice: () => {}, backoff: () => 0.05 });
   let frozen: number[] = [];
 
   function thaw(): void {

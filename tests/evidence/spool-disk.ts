@@ -67,6 +67,8 @@ export const c3: EvidenceCase = {
         report.check("writable while the disk is full", await writable(), 0);
         await at.startIngest(port);
         const before = await settleClickAccount(at.service());
+        const segments = () => readMetric(at.service(), "linkfence_spool_segments");
+        await waitFor("room on the disk", async () => (await segments()) === 0);
         report.check("redirects when there is room again", await at.follow(STEP), { 302: STEP });
         const { inserted, dropped } = await settleClickAccount(at.service());
         report.check("written and stored again", [await writable(), inserted - before.inserted], [1, STEP]);

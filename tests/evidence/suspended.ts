@@ -43,8 +43,7 @@ const startProduct: Start = async (databaseUrl, ttlMs) => {
 function startParts(fence: "clock" | "timed-memory" | "timed-log"): Start {
   return async (databaseUrl, ttlMs) => {
     const env = { DATABASE_URL: databaseUrl, CACHE_TTL_MS: String(ttlMs), FENCE: fence };
-    const fromSource = { NODE_OPTIONS: "--conditions=source --import=tsx" };
-    const child = spawnProcess("tests/evidence/redirect.fixture.ts", { ...env, ...fromSource });
+    const child = spawnProcess("tests/dist/redirect.fixture.js", env);
     const { port } = await child.logged(({ message }) => message === "listening");
     return { ...child, port: Number(port) };
   };

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import {
   createApiClient,
   createHttpClient,
+  keepOn,
   readMetric,
   type Stack,
   startStack,
@@ -69,12 +70,12 @@ describe("when every connection is ended", () => {
     const [warm, cold] = [await create(), "unknown-code"];
     const seen = { warm: new Map<number, number>(), cold: new Map<number, number>() };
     const note = (counts: Map<number, number>, status: number) => counts.set(status, (counts.get(status) ?? 0) + 1);
-    const load = [0, 1].map(async (redirect) => {
-      while (!stop.signal.aborted) {
+    const load = [0, 1].map((redirect) =>
+      keepOn(stop.signal, async () => {
         note(seen.warm, await follow(warm, redirect));
         note(seen.cold, await follow(cold, redirect));
-      }
-    });
+      }),
+    );
     for (let round = 0; round < 10; round += 1) {
       const code = await create();
       for (const redirect of [0, 1]) await until(async () => (await follow(code, redirect)) === 302);

@@ -89,7 +89,7 @@ describe("the command", () => {
   test("tells the history of a seed, and its violations, by its exit status, too", async () => {
     const twin = TWINS.find(({ name }) => name === "timer-fence") ?? PRODUCT;
     const seed = (await firstFound(twin))?.seed ?? 0;
-    const { code, stdout } = await simulate("--twin", twin.name, "--from", String(seed), "--history");
+    const { code, stdout } = await simulate("--twin", twin.name, "--seed", String(seed), "--history");
     expect([code, stdout]).toEqual([1, expect.stringContaining("with the old target")]);
     expect((await simulate("--twin", "nobody")).code).toBe(64);
   });

@@ -31,6 +31,9 @@ export const Click = Type.Object(
 );
 export type Click = Static<typeof Click>;
 
+/** A name for logs and for whoever looks at dead letters. */
+const SENDER = Type.String({ pattern: "^[A-Za-z0-9._:-]{1,64}$" });
+
 /** Reasons that one report may name: more than there are, as old and new processes run side by side. */
 const DROP_REASONS_MAX = 16;
 
@@ -65,11 +68,14 @@ export const DropReport = Type.Object(
 );
 export type DropReport = Static<typeof DropReport>;
 
+/** What a redirect process dropped until its very end, where it has nothing to send beside that. */
+export const LastDrops = Type.Object({ sender: SENDER, dropped: DropReport }, { additionalProperties: false });
+export type LastDrops = Static<typeof LastDrops>;
+
 /** Each click is judged on its own, so that one bad one does not sink its neighbours. */
 export const ClickBatch = Type.Object(
   {
-    /** A name for logs and for whoever looks at dead letters. */
-    sender: Type.String({ pattern: "^[A-Za-z0-9._:-]{1,64}$" }),
+    sender: SENDER,
     clicks: Type.Array(Type.Unknown(), { minItems: 1, maxItems: CLICK_BATCH_LIMIT }),
     /** Missing from an older redirect process. */
     dropped: Type.Optional(DropReport),

@@ -145,6 +145,13 @@ export const Effective = Type.Object(
         description: "Addresses of processes that have not acknowledged it, some of them where there are many",
       }),
     ),
+    missingIds: Type.Optional(
+      Type.Array(Type.String({ format: "uuid" }), {
+        maxItems: MISSING_SHOWN,
+        description:
+          "Their ids, in the same order, as the list of processes has them: one that ended and its successor may share an address",
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -29,6 +29,10 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
     meaning: "The path exists, but not with this method.",
     remedy: "Use one of the methods that `Allow` names.",
   },
+  "not-acceptable": {
+    meaning: "The call has no answer in any form that `Accept` allows.",
+    remedy: "Ask for `application/json`.",
+  },
   "alias-taken": {
     meaning: "A link with this alias exists already, or existed: codes are never given out twice.",
     remedy: "Choose another alias, or none.",

@@ -8,6 +8,7 @@ export const PROBLEM_CODES = [
   "invalid-cursor",
   "not-found",
   "method-not-allowed",
+  "not-acceptable",
   "alias-taken",
   "idempotency-key-in-use",
   "idempotency-key-reused",

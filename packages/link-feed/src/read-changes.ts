@@ -28,10 +28,10 @@ type SyncRow = {
   registered: boolean;
   epoch: string;
   head: number;
-  /** Each parted by spaces, null for none. The driver reads an array letter by letter: 4 ms for a page, a `split` 0.6. */
-  seqs: string | null;
-  codes: string | null;
-  versions: string | null;
+  /** Null for none. */
+  seqs: number[] | null;
+  codes: string[] | null;
+  versions: number[] | null;
 };
 
 /**
@@ -42,8 +42,7 @@ export async function readChanges(database: Database, request: SyncRequest): Pro
   const { instance, from, renewal } = request;
   const [row] = await database.run<SyncRow[]>(
     (sql) => sql<SyncRow[]>`
-      SELECT registered, epoch, head, array_to_string(seqs, ' ') AS seqs, array_to_string(codes, ' ') AS codes,
-             array_to_string(versions, ' ') AS versions
+      SELECT registered, epoch, head, seqs, codes, versions
         FROM sync_instance(${instance}::uuid, ${from}::bigint, ${PAGE_LIMIT}, ${renewal?.count ?? null}::bigint,
                            ${renewal?.lasting ?? false}, ${renewal?.appliedSeq ?? 0}::bigint, ${renewal?.epoch ?? ""})`,
   );
@@ -52,13 +51,11 @@ export async function readChanges(database: Database, request: SyncRequest): Pro
   return { registered, page: { epoch, head, changes: zipChanges(row), limit: PAGE_LIMIT } };
 }
 
-function zipChanges(row: SyncRow): Change[] {
-  const codes = row.codes?.split(" ") ?? [];
-  const versions = row.versions?.split(" ") ?? [];
-  return (row.seqs?.split(" ") ?? []).map((seq, index) => {
-    const code = codes[index];
-    const version = versions[index];
+function zipChanges({ seqs, codes, versions }: SyncRow): Change[] {
+  return (seqs ?? []).map((seq, index) => {
+    const code = codes?.[index];
+    const version = versions?.[index];
     if (code === undefined || version === undefined) throw new Error("sync_instance answered arrays of unequal length");
-    return { seq: Number(seq), code, version: Number(version) };
+    return { seq, code, version };
   });
 }

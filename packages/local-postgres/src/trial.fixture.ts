@@ -65,12 +65,12 @@ export function createTrial() {
   }
 
   async function startInChild(options: LocalPostgresOptions, account?: { uid: number; gid: number }): Promise<Starter> {
-    const script = join(import.meta.dirname, "starter.fixture.ts");
-    const child = spawn(
-      process.execPath,
-      ["--conditions=source", "--import", "tsx", script, JSON.stringify({ settings: FAST, ...options })],
-      { cwd: REPOSITORY, stdio: ["pipe", "pipe", "inherit"], ...account },
-    );
+    const script = join(REPOSITORY, "packages", "local-postgres", "dist", "starter.fixture.js");
+    const child = spawn(process.execPath, [script, JSON.stringify({ settings: FAST, ...options })], {
+      cwd: REPOSITORY,
+      stdio: ["pipe", "pipe", "inherit"],
+      ...account,
+    });
     const ended = once(child, "exit");
     undo.push(async () => {
       child.kill("SIGTERM");

@@ -3,8 +3,7 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { parseUrl } from "@linkfence/contracts";
-import { Ajv } from "ajv";
-import { envSchema } from "env-schema";
+import { Ajv, type ErrorObject } from "ajv";
 import { type Static, type TObject, type TSchema, Type } from "typebox";
 
 /** Thrown when the environment does not fit; `faults` has one sentence a variable. */
@@ -73,15 +72,12 @@ export function readConfig<T extends TObject>(schema: T, env: NodeJS.ProcessEnv)
     if (fault) faults.push(`${name} ${fault}`);
     else data[name] = text;
   }
-  try {
-    const options = { schema: structuredClone(schema), data, env: false, dotenv: false, ajv: createAjv() };
-    const config = envSchema<Static<T>>(options);
-    if (faults.length === 0) return config;
-  } catch (error) {
-    // A variable whose text was refused above is missing below: its first fault is the one to tell.
-    const told = new Set(faults.map((fault) => fault.split(/ |_FILE/, 1)[0]));
-    faults.push(...schemaFaults(error).filter((fault) => !told.has(fault.split(" ", 1)[0])));
-  }
+  const ajv = createAjv();
+  const fits = ajv.validate(schema, data);
+  if (fits && faults.length === 0) return data as Static<T>;
+  // A variable whose text was refused above is missing below: its first fault is the one to tell.
+  const told = new Set(faults.map((fault) => fault.split(/ |_FILE/, 1)[0]));
+  faults.push(...schemaFaults(ajv.errors ?? []).filter((fault) => !told.has(fault.split(" ", 1)[0])));
   throw new ConfigError(faults);
 }
 
@@ -109,8 +105,9 @@ function textFault(text: string, property: TSchema): string | undefined {
   return undefined;
 }
 
+/** The schemas are the services' own: whether they are schemas is the compiler's business, and costs a start a tenth of its time. */
 function createAjv(): Ajv {
-  const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false });
+  const ajv = new Ajv({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false, validateSchema: false });
   ajv.addFormat("http-url", (text) => isHttpUrl(text));
   ajv.addFormat("http-origin", (text) => isHttpUrl(text) && new URL(text).pathname === "/");
   ajv.addFormat("database-url", (text) => isDatabaseUrl(text));
@@ -166,12 +163,8 @@ function isDecodable(text: string): boolean {
   }
 }
 
-type SchemaFault = { instancePath?: string; keyword?: string; message?: string; params?: Record<string, unknown> };
-
-function schemaFaults(error: unknown): string[] {
-  const list = (error as { errors?: SchemaFault[] }).errors;
-  if (!Array.isArray(list)) return [error instanceof Error ? error.message : "the configuration cannot be read"];
-  const sentences = list.map(({ instancePath = "", keyword, message = "is not valid", params = {} }) => {
+function schemaFaults(errors: readonly ErrorObject[]): string[] {
+  const sentences = errors.map(({ instancePath, keyword, message = "is not valid", params }) => {
     if (keyword === "required") return `${String(params.missingProperty)} is required`;
     const name = instancePath.slice(1);
     if (keyword === "format") return `${name} ${RULES[String(params.format)] ?? message}`;

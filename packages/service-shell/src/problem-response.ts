@@ -11,6 +11,7 @@ export const PROBLEM_STATUS: Readonly<Record<ProblemCode, number>> = {
   "insufficient-scope": 403,
   "not-found": 404,
   "method-not-allowed": 405,
+  "not-acceptable": 406,
   "alias-taken": 409,
   "idempotency-key-in-use": 409,
   "key-not-usable": 409,

@@ -7,7 +7,9 @@ const NAME_MAX = 100;
 
 // What a time or an address means is decided by the domain rules; the formats are there for readers of the schema.
 const formats = { "date-time": true, uri: true } as const;
-const ajv = new Ajv({ allErrors: false, strict: false, formats });
+// The schemas are the services' own, and the compiler of types has judged them: judging them once more delays each start.
+// `verbose` hands the schema on that was broken, for the range that a number must be in.
+const ajv = new Ajv({ allErrors: false, strict: false, validateSchema: false, formats, verbose: true });
 
 /**
  * Compiles a check of what came from outside. The check returns the value, typed, or throws a Problem
@@ -48,5 +50,13 @@ function detailOf(error: ErrorObject): string {
   if (error.keyword === "additionalProperties") return "is not a field of this call";
   if (error.keyword === "required") return "is required";
   if (error.keyword === "enum") return `must be one of ${error.params.allowedValues.join(", ")}`;
-  return error.message ?? "is not valid";
+  return rangeOf(error) ?? error.message ?? "is not valid";
+}
+
+/** What a whole number between two bounds must be, whichever of these rules it breaks. */
+function rangeOf({ keyword, parentSchema }: ErrorObject): string | undefined {
+  if (!["type", "minimum", "maximum"].includes(keyword) || parentSchema?.type !== "integer") return undefined;
+  const { minimum, maximum } = parentSchema;
+  if (minimum === undefined || maximum === undefined) return undefined;
+  return `must be a whole number from ${minimum} to ${maximum}`;
 }

@@ -1,17 +1,20 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { QUARTER_MS } from "@linkfence/contracts";
 import { createDatabase, type Database } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase, until } from "@linkfence/testkit";
-import { createApp } from "./app.ts";
+import { createTestDatabase, findRollupFaults, type TestDatabase, until } from "@linkfence/testkit";
+import { type AppOptions, createApp } from "./app.ts";
 import { createIntake, type Intake } from "./queue/intake.ts";
 import { createLedger, type Ledger } from "./queue/ledger.ts";
 import { createWriter, type Writer } from "./queue/writer.ts";
+import { createRefusals } from "./store/refusals.ts";
 import { createStatsStore } from "./store/stats.ts";
-import { openClickStore, openDeadClicks } from "./test-support/open-store.ts";
+import { openClickStore, openDeadClicks, openIsolation } from "./test-support/open-store.ts";
 import { createQuietLogger } from "./test-support/quiet-logger.ts";
+import { refuseBanned } from "./test-support/refusing-table.ts";
 import { postBatch } from "./test-support/resending-sender.ts";
-import { sampleClick, sampleClicks } from "./test-support/sample-clicks.ts";
+import { SAMPLE_AT, sampleClick, sampleClicks } from "./test-support/sample-clicks.ts";
 
 let database: TestDatabase;
 let pool: Database;
@@ -20,18 +23,18 @@ let ledger: Ledger;
 let writer: Writer;
 let server: Server;
 let url: string;
+/** What the writer asked of the store, and for how many clicks. */
+const calls: string[] = [];
 
 beforeAll(async () => {
   database = await createTestDatabase("stats");
+  await refuseBanned(database);
   pool = createDatabase({ url: database.url, applicationName: "test", max: 2, queryTimeoutMs: 2000 });
 });
 beforeEach(async () => {
-  await database.sql`TRUNCATE click, dead_click`;
-  ledger = createLedger();
-  intake = createIntake({ maxClicks: 20_000, maxBytes: 100_000_000, deadlineMs: 10_000 });
-  const logger = createQuietLogger();
-  writer = createWriter({ intake, insert: openClickStore(pool).insert, batchMax: 1000, logger });
-  ({ server, url } = await serve({ intake }));
+  await database.sql`TRUNCATE click, dead_click, click_drop, refused_click`;
+  await database.sql`TRUNCATE click_day, click_hour, owner_hour`;
+  await open();
 });
 afterEach(async () => {
   await writer.stop();
@@ -42,11 +45,34 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function serve(parts: Pick<Parameters<typeof createApp>[0], "intake">) {
+/** Opens all of it anew, with these bounds of dead letters. */
+async function open(bounds: Parameters<typeof openDeadClicks>[1] = {}): Promise<void> {
+  ledger = createLedger();
+  intake = createIntake({ maxClicks: 20_000, maxBytes: 100_000_000, deadlineMs: 10_000 });
+  calls.length = 0;
+  const deadClicks = openDeadClicks(pool, bounds);
+  const [{ insert }, isolate] = [openClickStore(pool), openIsolation(pool, { deadClicks })];
+  writer = createWriter({
+    intake,
+    insert(clicks) {
+      calls.push(`insert ${clicks.length}`);
+      return insert(clicks);
+    },
+    isolate(sender, suspects) {
+      calls.push(`isolate ${suspects.length}`);
+      return isolate(sender, suspects);
+    },
+    batchMax: 10_000,
+    logger: createQuietLogger(),
+  });
+  ({ server, url } = await serve({ intake, deadClicks }));
+}
+
+async function serve(parts: Pick<AppOptions, "intake" | "deadClicks">) {
   const stats = createStatsStore(pool);
   const app = createApp({
     ...parts,
-    deadClicks: openDeadClicks(pool),
+    refusals: createRefusals(pool),
     ledger,
     stats,
     drops,
@@ -57,7 +83,7 @@ async function serve(parts: Pick<Parameters<typeof createApp>[0], "intake">) {
   return { server: started, url: `http://127.0.0.1:${(started.address() as AddressInfo).port}` };
 }
 
-const drops = { take: () => {} };
+const drops = { take: () => {}, store: async () => {} };
 const countRows = async () => (await database.sql`SELECT count(*)::int AS n FROM click`)[0]?.n;
 
 describe("a batch", () => {
@@ -97,11 +123,8 @@ describe("a batch", () => {
   test.each([
     ["an invalid UUID", { id: "not-a-uuid" }, { reason: "id", sqlstate: null }],
     ["the year 300000", { at: 9_404_726_400_000_000 }, { reason: "at", sqlstate: null }],
-    [
-      "NUL in its owner, which only the database refuses",
-      { owner: "a\0b" },
-      { reason: "unstorable", sqlstate: "22021" },
-    ],
+    ["NUL in its owner", { owner: "a\0b" }, { reason: "owner", sqlstate: null }],
+    ["a lone surrogate in its owner", { owner: "a\ud800b" }, { reason: "owner", sqlstate: null }],
   ])(
     "of 99 good clicks and one with %s adds up, and keeps that one as a dead letter",
     async (_case, changes, letter) => {
@@ -127,15 +150,63 @@ describe("a batch", () => {
   });
 
   test("with a click that only the database refuses has it set aside alone, and counted by its reason", async () => {
-    await database.sql.unsafe(`
-      CREATE FUNCTION refuse_banned() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN IF NEW.code = 'banned' THEN RAISE EXCEPTION 'banned'; END IF; RETURN NEW; END $$;
-      CREATE TRIGGER refuse_banned BEFORE INSERT ON click FOR EACH ROW EXECUTE FUNCTION refuse_banned();`);
     writer.start();
     const clicks = [...sampleClicks(99), sampleClick({ code: "banned" })];
     expect(await postBatch(url, clicks)).toMatchObject({ received: 100, inserted: 99, duplicate: 0, deadLettered: 1 });
     expect(ledger.read()).toMatchObject({ inserted: 99, inFlight: 0, deadLettered: { unstorable: 1 } });
-    await database.sql.unsafe("DROP FUNCTION refuse_banned CASCADE");
+  });
+
+  test("is answered before anything is looked for in another sender's 2,000 clicks that the database refuses", async () => {
+    const bad = [1, 2].map(() => postBatch(url, sampleClicks(1000, { code: "banned" }), "bad"));
+    await until(() => intake.stats().clicks === 2000);
+    const good = postBatch(url, sampleClicks(100), "good");
+    await until(() => intake.stats().clicks === 2100);
+    writer.start();
+    expect(await good).toMatchObject({ inserted: 100 });
+    expect(calls.slice(0, 3)).toEqual(["insert 2100", "insert 2000", "insert 100"]);
+    const account = { received: 1000, inserted: 0, duplicate: 0, deadLettered: 1000, refused: 0 };
+    expect(await Promise.all(bad)).toEqual([account, account]);
+    expect(calls.slice(3)).toEqual(Array(8).fill("isolate 250"));
+    const letters =
+      await database.sql`SELECT attempts, count(DISTINCT click_id)::int AS ids FROM dead_click GROUP BY 1`;
+    expect(letters).toEqual([{ attempts: 1, ids: 2000 }]);
+    expect(ledger.read()).toMatchObject({
+      received: 2100,
+      inserted: 100,
+      inFlight: 0,
+      deadLettered: { unstorable: 2000 },
+    });
+    expect([await countRows(), await findRollupFaults(database)]).toEqual([100, []]);
+  });
+
+  test("of clicks that are refused and for which there is no room counts them as dropped, once, on their day", async () => {
+    server.close();
+    await open({ rowsMax: 2 });
+    writer.start();
+    const day = (days: number) => SAMPLE_AT - days * 86_400_000;
+    const clicks = [
+      ...sampleClicks(3, { at: day(500) }),
+      ...sampleClicks(3, { code: "banned", at: day(3) }),
+      ...[1, 2, 3],
+      sampleClick({ owner: "a\0", at: day(3) }),
+    ];
+    for (let time = 0; time < 2; time += 1)
+      expect(await postBatch(url, clicks)).toMatchObject({ received: 10, inserted: 0, deadLettered: 2, refused: 8 });
+    const dropped = async (days: number) => {
+      const request = {
+        edges: [-1, 1].map((hours) => Math.floor((day(days) + hours * 3_600_000) / QUARTER_MS)),
+        stepped: false,
+      };
+      return (await createStatsStore(pool).readLink("sample", { ...request, top: 0 })).dropped;
+    };
+    expect(await dropped(500)).toEqual([{ reason: "late", total: 3 }]);
+    expect(await dropped(3)).toEqual([{ reason: "dead-letters-full", total: 2 }]);
+    expect(await dropped(4)).toEqual([]);
+    const sums = await database.sql`SELECT reason, sum(dropped)::int AS n FROM click_drop GROUP BY 1 ORDER BY 1`;
+    expect(sums).toEqual([
+      { reason: "dead-letters-full", n: 5 },
+      { reason: "late", n: 3 },
+    ]);
   });
 
   test("whose sender has gone leaves the queue and is counted as given back", async () => {
@@ -155,10 +226,11 @@ describe("a batch", () => {
 
   test("that is answered before its commit, as a control, is lost when the process dies in between", async () => {
     const hasty = await serve({
+      deadClicks: openDeadClicks(pool),
       intake: {
-        offer: async (clicks, gone) => {
-          void intake.offer(clicks, gone);
-          return { kind: "stored", inserted: clicks.length, duplicate: 0, late: 0, unstorable: [] };
+        offer: async (clicks, gone, origin) => {
+          void intake.offer(clicks, gone, origin);
+          return { kind: "stored", inserted: clicks.length, duplicate: 0, buried: 0, late: [], noRoom: [] };
         },
       },
     });

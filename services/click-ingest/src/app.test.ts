@@ -57,13 +57,19 @@ describe("POST /v1/clicks", () => {
   });
 
   test("answers late clicks and those without room among the dead as refused, by reason", async () => {
-    const { post, ledger } = openApp({
-      outcome: { kind: "stored", inserted: 1, duplicate: 1, late: 2, unstorable: [] },
+    const late = sampleClicks(2);
+    const { post, ledger, refused } = openApp({
+      outcome: { kind: "stored", inserted: 1, duplicate: 1, buried: 0, late, noRoom: [] },
       bury: async (_sender, letters) => letters.map((_, index) => index === 0),
     });
     const answer = await post([...sampleClicks(4), "x", "y", "z"]);
     expect(answer.body).toEqual({ received: 7, inserted: 1, duplicate: 1, deadLettered: 1, refused: 4 });
     expect(ledger.read()).toMatchObject({ inFlight: 0, refused: { late: 2, "dead-letters-full": 2 } });
+    expect(refused).toMatchObject([
+      ...late.map(({ at }) => ({ reason: "late", at })),
+      { reason: "dead-letters-full", payload: '"y"' },
+      { reason: "dead-letters-full", payload: '"z"' },
+    ]);
   });
 
   test("gives a batch back whole whose dead letters cannot be kept", async () => {
@@ -205,10 +211,32 @@ describe("a report of dropped clicks", () => {
   });
 });
 
+describe("a last report of drops", () => {
+  const dropped = { incarnation: "one", since: 1, totals: [{ reason: "stopped", total: 2 }] };
+
+  test("is stored before it is answered, and refused where it is none", async () => {
+    const { app, reports } = openApp();
+    const send = (body: object) => request(app).post("/v1/drops").send(body);
+    expect((await send({ sender: "test", dropped })).status).toBe(200);
+    expect(reports).toEqual([dropped]);
+    expect((await send({ sender: "test", dropped, clicks: [] })).body.errors[0].field).toBe("clicks");
+    expect((await send({ sender: "test" })).status).toBe(400);
+    expect(reports).toHaveLength(1);
+  });
+
+  test("that cannot be stored is answered 503: its sender may try again", async () => {
+    const { app, logger } = openApp({ report: () => Promise.reject(new Error("away")) });
+    const answer = await request(app).post("/v1/drops").send({ sender: "test", dropped });
+    expect([answer.status, answer.body.code]).toEqual([503, "unavailable"]);
+    expect(logger.entries).toMatchObject([{ level: "warn", fields: { sender: "test" } }]);
+  });
+});
+
 describe("everything else", () => {
   test.each([
     ["GET", "/v1/clicks", "POST"],
     ["OPTIONS", "/v1/clicks", "POST"],
+    ["GET", "/v1/drops", "POST"],
     ["DELETE", "/v1/links/abc/stats", "GET, HEAD"],
     ["POST", "/v1/links/abc/stats", "GET, HEAD"],
   ] as const)("%s %s is 405 and names the methods there are", async (method, path, allow) => {

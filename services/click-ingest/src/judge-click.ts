@@ -7,6 +7,7 @@ const checkClick = createValidator(Click);
 
 const DETAILS = {
   "id-time": "the time in the id must be the click's, and not after the next day",
+  owner: "must have neither NUL nor a lone surrogate",
   version: "must be a whole number below 2^53",
 } as const;
 

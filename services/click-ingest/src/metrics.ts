@@ -36,7 +36,7 @@ export function createIngestMetrics(observed: Observed): Metrics {
   return metrics;
 }
 
-function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed): void {
+function observeClicks({ counter, gauge }: Metrics, { ledger, intake, writer }: Observed): void {
   const name = (what: string) => `linkfence_ingest_clicks_${what}`;
   counter(name("received_total"), "Clicks in the batches that came in.", () => ledger.read().received);
   counter(name("inserted_total"), "Clicks answered as newly stored.", () => ledger.read().inserted);
@@ -46,6 +46,11 @@ function observeClicks({ counter, gauge }: Metrics, { ledger, intake }: Observed
   counter(name("given_back_total"), "Clicks whose sender keeps them.", () => ledger.read().givenBack, "reason");
   gauge(name("in_flight"), "Clicks whose batch is not answered yet.", () => ledger.read().inFlight);
   gauge("linkfence_ingest_intake_clicks", "Clicks waiting to be stored.", () => intake.stats().clicks);
+  gauge(
+    "linkfence_ingest_suspect_clicks",
+    "Clicks of batches of which the database refused some.",
+    () => writer.stats().suspects,
+  );
   gauge("linkfence_ingest_intake_bytes", "Their memory, as an upper estimate.", () => intake.stats().bytes);
 }
 
@@ -54,6 +59,11 @@ function observeWork({ counter, gauge }: Metrics, { writer, drops, bodies, authe
   counter("linkfence_ingest_rows_stored_total", "Rows they added.", () => writer.stats().rows);
   counter("linkfence_ingest_batches_failed_total", "Failed transactions.", () => writer.stats().failed, "sqlstate");
   counter("linkfence_ingest_retries_total", "Transactions tried again.", () => writer.stats().retries);
+  counter(
+    "linkfence_ingest_isolations_total",
+    "Times that some of them were looked through.",
+    () => writer.stats().isolations,
+  );
   counter(
     "linkfence_ingest_drop_reports_stored_total",
     "Reports of dropped clicks stored.",

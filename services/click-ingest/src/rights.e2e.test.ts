@@ -7,8 +7,9 @@ import {
   startService,
   type TestDatabase,
 } from "@linkfence/testkit";
+import { refuseBanned } from "./test-support/refusing-table.ts";
 import { postBatch } from "./test-support/resending-sender.ts";
-import { sampleClicks } from "./test-support/sample-clicks.ts";
+import { SAMPLE_AT, sampleClick, sampleClicks } from "./test-support/sample-clicks.ts";
 import { scrapeSums } from "./test-support/scrape.ts";
 
 let database: TestDatabase;
@@ -16,6 +17,7 @@ let service: RunningService;
 
 beforeAll(async () => {
   database = await createTestDatabase("stats");
+  await refuseBanned(database);
   await runRights(database.sql, "roles");
   await runRights(database.sql, "grants-stats");
   const url = `${database.url}?options=${encodeURIComponent("-c role=linkfence_ingest")}`;
@@ -26,16 +28,25 @@ afterAll(async () => {
   await database.drop();
 });
 
-test("it stores, adds up, keeps dead letters, makes days, and reads, with no right to anything else", async () => {
+test("it stores, adds up, keeps dead letters, parts and counts what is refused, makes days, and reads, with no right to anything else", async () => {
   const clicks = sampleClicks(20);
-  const account = { received: 21, inserted: 20, duplicate: 0, deadLettered: 1, refused: 0 };
-  expect(await postBatch(service.url, [...clicks, "bad"])).toEqual(account);
+  const account = { received: 23, inserted: 20, duplicate: 0, deadLettered: 2, refused: 1 };
+  const others = [sampleClick({ code: "banned" }), sampleClick({ at: SAMPLE_AT - 500 * 86_400_000 })];
+  expect(await postBatch(service.url, [...clicks, "bad", ...others])).toEqual(account);
+  const dropped = { incarnation: "one", since: 0, totals: [{ reason: "stopped", total: 3 }] };
+  const body = JSON.stringify({ sender: "test", dropped });
+  const headers = { "Content-Type": "application/json" };
+  expect((await fetch(`${service.url}/v1/drops`, { method: "POST", headers, body })).status).toBe(200);
+  expect(await database.sql`SELECT reason, dropped::int FROM click_drop ORDER BY reason`).toEqual([
+    { reason: "late", dropped: 1 },
+    { reason: "stopped", dropped: 3 },
+  ]);
   expect(await (await fetch(`${service.url}/v1/links/sample/stats`)).json()).toMatchObject({
     code: "sample",
     total: 20,
   });
   const sum = await scrapeSums(service.opsUrl);
-  expect(sum("linkfence_ingest_dead_clicks")).toBe(1);
+  expect(sum("linkfence_ingest_dead_clicks")).toBe(2);
   expect(sum("linkfence_ingest_chores_failed_total")).toBe(0);
 });
 
@@ -44,13 +55,13 @@ test.each([
   "UPDATE click SET code = code",
   "DELETE FROM click",
   "UPDATE click_hour SET people_q0 = 0",
-  "DELETE FROM click_hour_value",
   "DELETE FROM owner_hour",
   "UPDATE click_day SET people = 0",
   "DELETE FROM click_day_value",
   "UPDATE click_day_added SET people = 0",
   "INSERT INTO click_drop DEFAULT VALUES",
   "DELETE FROM click_drop_report",
+  "DELETE FROM refused_click",
   "UPDATE click_retention SET oldest_day = now()",
   "SELECT payload FROM dead_click",
   "DELETE FROM dead_click",

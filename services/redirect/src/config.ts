@@ -54,7 +54,7 @@ export const configSchema = Type.Object({
   CLICK_SPOOL_DIR: Type.Optional(
     setting.text({
       description:
-        "directory of the spool, which is there and belongs to this process alone; `npm start` gives each redirect one below its data directory",
+        "directory of the spool, which is there and belongs to this process alone; `npm start` gives each redirect one of its own in it, or in its data directory",
     }),
   ),
   CLICK_SPOOL_MAX_BYTES: setting.integer(65_536, 1_099_511_627_776, {

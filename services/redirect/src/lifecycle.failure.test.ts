@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/gl
 import {
   createHttpClient,
   createTestDatabase,
+  keepOn,
   type RunningService,
   readMetric,
   startService,
@@ -121,12 +122,12 @@ describe("when all its connections are ended", () => {
     const warm = await createLink();
     const seen = { warm: new Set<number>(), cold: new Set<number>() };
     const stop = new AbortController();
-    const load = Array.from({ length: 4 }, async () => {
-      while (!stop.signal.aborted) {
+    const load = Array.from({ length: 4 }, () =>
+      keepOn(stop.signal, async () => {
         seen.warm.add(await status(warm));
         seen.cold.add(await status(`unknown${++codes}`));
-      }
-    });
+      }),
+    );
     for (let round = 0; round < 10; round += 1) {
       const code = await createLink();
       await until(async () => (await status(code)) === 302);

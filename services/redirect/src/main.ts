@@ -25,6 +25,7 @@ import { createLoader } from "./cache/loader.ts";
 import { type ClickPath, createClickPath } from "./clicks/click-path.ts";
 import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
 import { createIngestClient } from "./clicks/ingest-client.ts";
+import { createLastDrops } from "./clicks/last-drops.ts";
 import { readRedirectConfig } from "./config.ts";
 import { createHotPath } from "./http/hot-path.ts";
 import { createOriginReader } from "./http/origin.ts";
@@ -150,12 +151,16 @@ type Clicks = { ring: ClickRing; spool: Spool | null; countryOf: (address: strin
 
 function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
   const { CLICK_INGEST_URL: baseUrl, CLICK_INGEST_SECRET: secret } = config;
+  const sender = `redirect-${start.incarnation}`;
   const dropped = () => clicks.dropReport();
   const clicks: ClickPath = createClickPath({
     ...of,
     start,
     capacity: config.CLICK_QUEUE_CAPACITY,
-    send: createIngestClient({ baseUrl, sender: `redirect-${start.incarnation}`, secret, dropped }),
+    send: createIngestClient({ baseUrl, sender, secret, dropped }),
+    tellDrops: createLastDrops({ baseUrl, sender, secret }),
+    onUntold: (clicks, error) =>
+      logger.warn("statistics will not know of the clicks that were dropped at the end", { clicks, error }),
     newClickId: createClickIds(),
     now: () => performance.now(),
     random,

@@ -129,7 +129,7 @@ test.each([
   ["limit=", "limit", "type"],
   ["limit", "limit", "type"],
   ["limit=0", "limit", "minimum"],
-  ["limit=-1", "limit", "type"],
+  ["limit=-1", "limit", "minimum"],
   ["limit=101", "limit", "maximum"],
   ["limit=1e1", "limit", "type"],
   ["limit=0x10", "limit", "type"],

@@ -66,6 +66,13 @@ describe("a path or method that does not exist", () => {
   });
 });
 
+test("a number out of its range is told the range", async () => {
+  for (const timeoutMs of ["-1", "10001", "1.5", "x"]) {
+    const { json } = await world.api("DELETE", `/v1/links/abc?timeoutMs=${timeoutMs}`);
+    expect(json.detail).toBe("timeoutMs: must be a whole number from 0 to 10000");
+  }
+});
+
 describe("a key", () => {
   const ask = async (authorization: string | undefined) => {
     const answer = await world.raw("/v1/links/unknown1", {

@@ -1,5 +1,6 @@
 // Revocation and batches through the admin API.
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import type { ProblemBody } from "@linkfence/contracts";
 import { until } from "@linkfence/testkit";
 import { type ApiWorld, type Body, startApiWorld } from "./api-world.fixture.ts";
 
@@ -139,6 +140,9 @@ describe("a batch", () => {
       version: 2,
       seq: expect.any(Number),
     });
+    expect((revoked.json.results[999] as { problem?: ProblemBody }).problem?.errors).toEqual([
+      { field: "codes[999]", rule: "code", detail: expect.stringContaining("3 to 32 letters") },
+    ]);
     const [row] = await world.database
       .sql`SELECT count(DISTINCT xmin::text)::int AS transactions FROM link_change WHERE code = ANY(${codes})`;
     expect(row?.transactions).toBe(1);

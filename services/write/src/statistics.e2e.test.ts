@@ -83,6 +83,16 @@ describe("the statistics of a link", () => {
 });
 
 describe("the statistics of an owner", () => {
+  test.each([
+    ["text/event-stream", 406],
+    ["text/event-stream, */*;q=0.1", 200],
+    ["text/html", 200],
+  ])("are no stream: who takes %s is answered %d", async (accept, status) => {
+    const answer = await world.raw("/v1/stats", { headers: { ...world.authorized(), Accept: accept } });
+    expect([answer.status, answer.headers.vary]).toEqual([status, expect.stringContaining("Accept")]);
+    if (status === 406) expect(JSON.parse(answer.body)).toMatchObject({ code: "not-acceptable" });
+  });
+
   test("are asked for by the owner of the key", async () => {
     ingest.asked.length = 0;
     const bob = await world.addKey("Bob & Söhne", ["stats:read"]);

@@ -54,13 +54,20 @@ export function dayOf(ms: number): number {
 /**
  * What a schema cannot say about a click that has the right shape. The id's time must be the click's: partitions follow
  * the id, and a click dated otherwise would sit in the wrong one. Nor can it be from further ahead than the next UTC day:
- * that is more than any clock may be wrong by.
+ * that is more than any clock may be wrong by. An owner is never cleaned, as that would make it another one's click; so one
+ * that cannot be stored makes the click a dead letter.
  * @param now ms since 1970
  * @returns the reason why it cannot be stored, or undefined for a click that can
  */
 export function findFault(click: Click, now: number): DeathReason | undefined {
   if (!Number.isSafeInteger(click.version)) return "version";
+  if (click.owner !== undefined && click.owner !== cleanText(click.owner)) return "owner";
   return idTimeMs(click.id) === click.at && dayOf(click.at) <= dayOf(now) + 1 ? undefined : "id-time";
+}
+
+/** The day after the next one has begun: whatever says so is wrong. */
+export function isPlausible(at: unknown, now: number): at is number {
+  return typeof at === "number" && Number.isSafeInteger(at) && at >= 0 && dayOf(at) <= dayOf(now) + 1;
 }
 
 const REPLACEMENT = "\ufffd";

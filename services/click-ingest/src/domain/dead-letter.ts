@@ -32,8 +32,18 @@ export function writeDeadLetter(raw: unknown, about: Omit<DeadLetter, "clickId" 
   };
 }
 
+/** Writes the dead letter of a click that the database refused. `payload`: the click as it came, as JSON. */
+export function writeRefusal(
+  { click, payload }: { click: { id: string }; payload: string },
+  sqlstate: string,
+  detail: string,
+): DeadLetter {
+  const about = { reason: "unstorable", sqlstate, detail: cleanText(detail.slice(0, DETAIL_MAX)) } as const;
+  return { ...about, clickId: cleanText(click.id.slice(0, ID_MAX)), payload };
+}
+
 /** What is nested deeper than anybody can write again is kept as a sentence about it: its neighbours are not at fault. */
-function writePayload(raw: unknown): string {
+export function writePayload(raw: unknown): string {
   try {
     return JSON.stringify(raw);
   } catch (error) {

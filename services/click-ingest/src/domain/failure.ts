@@ -8,7 +8,7 @@ export type Failure = "transient" | "poison";
  * Classes of SQLSTATE (PostgreSQL manual, appendix A) that judge the data: 21 cardinality, 22 data exception, 23 integrity
  * constraint, 44 check option, 54 program limit (a row too wide for its index), P0 an exception raised by a trigger.
  */
-const DATA_CLASSES = new Set(["21", "22", "23", "44", "54", "P0"]);
+export const DATA_CLASSES = new Set(["21", "22", "23", "44", "54", "P0"]);
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /**

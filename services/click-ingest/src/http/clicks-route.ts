@@ -4,18 +4,21 @@
 import { type Click, ClickBatch, type ClickBatchResult, Problem } from "@linkfence/contracts";
 import { createValidator, type Logger } from "@linkfence/service-shell";
 import { type RequestHandler, Router } from "express";
-import { type DeadLetter, writeDeadLetter } from "../domain/dead-letter.ts";
+import { isPlausible, type RefusalReason } from "../domain/click.ts";
+import { type DeadLetter, writePayload } from "../domain/dead-letter.ts";
 import { judgeClick } from "../judge-click.ts";
 import type { DropReports } from "../queue/drop-reports.ts";
 import type { Intake } from "../queue/intake.ts";
 import type { Account, GivenBackReason, Ledger } from "../queue/ledger.ts";
 import type { Fates, Outcome } from "../queue/submission.ts";
 import type { DeadClicks } from "../store/dead-clicks.ts";
+import type { Refusal, Refusals } from "../store/refusals.ts";
 import { allowOnly } from "./allow-only.ts";
 
 export type ClicksRouteOptions = {
   intake: Pick<Intake, "offer">;
   deadClicks: Pick<DeadClicks, "bury">;
+  refusals: Pick<Refusals, "note">;
   ledger: Ledger;
   drops: Pick<DropReports, "take">;
   logger: Logger;
@@ -29,10 +32,11 @@ const PROBLEMS: Record<GivenBackReason, () => Problem> = {
   full: () => new Problem("overloaded", "too many clicks wait to be stored; send the batch again later"),
   stopping: () => new Problem("unavailable", "the service is stopping; send the batch again later"),
   deadline: () => new Problem("unavailable", "the clicks could not be stored in time; send the batch again later"),
-  unburied: () => new Problem("unavailable", "the dead letters could not be kept now; send the batch again later"),
+  unburied: () =>
+    new Problem("unavailable", "what cannot be stored could not be written down now; send the batch again later"),
   abandoned: () => new Problem("unavailable", "the connection ended before the clicks were stored"),
 };
-const NOTHING_TO_STORE = { kind: "stored", inserted: 0, duplicate: 0, late: 0, unstorable: [] } as const;
+const NOTHING_TO_STORE = { kind: "stored", inserted: 0, duplicate: 0, buried: 0, late: [], noRoom: [] } as const;
 
 const checkBatch = createValidator(ClickBatch);
 
@@ -53,10 +57,12 @@ export function createClicksRoute(options: ClicksRouteOptions): Router {
       if (reason === "stopping") response.setHeader("Connection", "close");
       return PROBLEMS[reason]();
     };
-    const outcome: Outcome = good.length > 0 ? await intake.offer(good, gone.signal) : NOTHING_TO_STORE;
+    const payloadOf = (click: Click) => writePayload(judged.good.get(click));
+    const outcome: Outcome =
+      good.length > 0 ? await intake.offer(good, gone.signal, { sender, payloadOf }) : NOTHING_TO_STORE;
     if (outcome.kind === "given-back") throw giveBack(outcome.reason);
-    const account = await settle(sender, outcome, judged).catch((error: unknown) => {
-      logger.warn("dead letters cannot be kept", { sender, error });
+    const account = await settle(sender, outcome, { payloadOf, letters: judged.letters }).catch((error: unknown) => {
+      logger.warn("dead letters, or what was refused, cannot be written down", { sender, error });
       throw giveBack("unburied");
     });
     if (dropped) drops.take(dropped);
@@ -66,34 +72,56 @@ export function createClicksRoute(options: ClicksRouteOptions): Router {
   router.all("/v1/clicks", allowOnly("POST"));
   return router;
 
-  /** Keeps the dead letters, and tells what became of each click. Rejects with the database's error. */
-  async function settle(sender: string, fates: Fates, { good, letters }: JudgedBatch): Promise<Account> {
-    const unstorable = fates.unstorable.map(({ click, sqlstate, detail }) =>
-      writeDeadLetter(good.get(click), { reason: "unstorable", sqlstate, detail }),
-    );
-    const dead = [...letters, ...unstorable];
-    const kept = dead.length === 0 ? [] : await options.deadClicks.bury(sender, dead);
-    const deadLettered = countBy(dead.filter((_, index) => kept[index]).map(({ reason }) => reason));
-    const full = kept.filter((isKept) => !isKept).length;
-    if (dead.length > 0) logger.warn("clicks are dead letters", { sender, reasons: deadLettered, noRoomFor: full });
-    if (fates.late > 0) logger.warn("clicks came too late", { sender, late: fates.late });
-    const { inserted, duplicate, late } = fates;
-    return { inserted, duplicate, deadLettered, refused: { late, "dead-letters-full": full } };
+  /**
+   * Keeps the dead letters, counts what is refused, and tells what became of each click. Rejects with the database's error:
+   * a batch is answered only when its losses are written down, too.
+   */
+  async function settle(sender: string, fates: Fates, { payloadOf, letters }: Losses): Promise<Account> {
+    const kept =
+      letters.length === 0
+        ? []
+        : await options.deadClicks.bury(
+            sender,
+            letters.map(({ letter }) => letter),
+          );
+    const dead = countBy(letters.filter((_, index) => kept[index]).map(({ letter }) => letter.reason));
+    const deadLettered = fates.buried === 0 ? dead : { ...dead, unstorable: fates.buried };
+    const of = (reason: RefusalReason) => (click: Click) => ({ reason, payload: payloadOf(click), at: click.at });
+    const full: Refusal[] = letters
+      .filter((_, index) => !kept[index])
+      .map(({ letter, at }) => ({ reason: "dead-letters-full", payload: letter.payload, at }));
+    const refused = [...fates.late.map(of("late")), ...fates.noRoom.map(of("dead-letters-full")), ...full];
+    if (refused.length > 0) await options.refusals.note(refused);
+    const noRoomFor = fates.noRoom.length + full.length;
+    const late = fates.late.length;
+    if (letters.length + fates.buried + noRoomFor > 0)
+      logger.warn("clicks are dead letters", { sender, reasons: deadLettered, noRoomFor });
+    if (late > 0) logger.warn("clicks came too late", { sender, late });
+    const { inserted, duplicate } = fates;
+    return { inserted, duplicate, deadLettered, refused: { late, "dead-letters-full": noRoomFor } };
   }
 }
 
+/** A dead letter, and when the click was, in ms since 1970; now, where it says nothing that can be. */
+type DatedLetter = { letter: DeadLetter; at: number };
 /** The good clicks with what each came as, and the dead letters of the others. */
-type JudgedBatch = { good: Map<Click, unknown>; letters: DeadLetter[] };
+type JudgedBatch = { good: Map<Click, unknown>; letters: DatedLetter[] };
+type Losses = { payloadOf: (click: Click) => string; letters: readonly DatedLetter[] };
 
 function judgeClicks(values: readonly unknown[], now: number): JudgedBatch {
   const good = new Map<Click, unknown>();
-  const letters: DeadLetter[] = [];
+  const letters: DatedLetter[] = [];
   for (const value of values) {
     const judged = judgeClick(value, now);
     if ("click" in judged) good.set(judged.click, value);
-    else letters.push(judged.letter);
+    else letters.push({ letter: judged.letter, at: timeOf(value, now) });
   }
   return { good, letters };
+}
+
+function timeOf(value: unknown, now: number): number {
+  const at = typeof value === "object" && value !== null && "at" in value ? value.at : undefined;
+  return isPlausible(at, now) ? at : now;
 }
 
 function countBy<K extends string>(names: readonly K[]): Partial<Record<K, number>> {

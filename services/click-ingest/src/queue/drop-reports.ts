@@ -44,6 +44,16 @@ export function createDropReports({ note, logger, now }: DropReportsOptions) {
         })
         .finally(() => underWay.delete(incarnation));
     },
+    /** Stores a report at once, whatever is known of its sender. Rejects with the database's error. */
+    async store(report: DropReport): Promise<void> {
+      try {
+        await note(report);
+        counts.stored += 1;
+      } catch (error) {
+        counts.failed += 1;
+        throw error;
+      }
+    },
     stats: () => ({ ...counts }),
   };
 }

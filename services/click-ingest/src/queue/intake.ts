@@ -4,7 +4,7 @@
 // one batch whose submissions were given back meanwhile.
 import type { Click } from "@linkfence/contracts";
 import { clickBytes } from "../domain/click.ts";
-import { createSubmission, type Outcome, type Part, type Submission } from "./submission.ts";
+import { createSubmission, type Origin, type Outcome, type Part, type Submission } from "./submission.ts";
 
 export type IntakeOptions = {
   maxClicks: number;
@@ -29,11 +29,11 @@ export function createIntake({ maxClicks, maxBytes, deadlineMs }: IntakeOptions)
     wake = undefined;
   }
 
-  function enter(list: readonly Click[], size: number, abandoned: AbortSignal): Promise<Outcome> {
+  function enter(list: readonly Click[], size: number, abandoned: AbortSignal, origin: Origin): Promise<Outcome> {
     clicks += list.length;
     bytes += size;
     return new Promise((resolve) => {
-      const submission = createSubmission(list, (outcome) => {
+      const submission = createSubmission(list, origin, (outcome) => {
         clicks -= list.length;
         bytes -= size;
         waiting.delete(submission);
@@ -55,13 +55,13 @@ export function createIntake({ maxClicks, maxBytes, deadlineMs }: IntakeOptions)
      * @param list at least one click
      * @param abandoned aborted when nobody waits for the outcome any more
      */
-    offer(list: readonly Click[], abandoned: AbortSignal): Promise<Outcome> {
+    offer(list: readonly Click[], abandoned: AbortSignal, origin: Origin): Promise<Outcome> {
       const size = list.reduce((sum, click) => sum + clickBytes(click), 0);
       if (abandoned.aborted) return Promise.resolve({ kind: "given-back", reason: "abandoned" });
       if (!accepting) return Promise.resolve({ kind: "given-back", reason: "stopping" });
       if (clicks + list.length > maxClicks || bytes + size > maxBytes)
         return Promise.resolve({ kind: "given-back", reason: "full" });
-      return enter(list, size, abandoned);
+      return enter(list, size, abandoned, origin);
     },
 
     /** Takes up to `max` clicks, of as many submissions as it needs, in order of arrival. */

@@ -5,7 +5,7 @@
 import { DEATH_REASONS, type DeathReason, REFUSAL_REASONS, type RefusalReason } from "../domain/click.ts";
 
 const GIVEN_BACK_REASONS = ["full", "stopping", "deadline", "abandoned", "unburied"] as const;
-/** Why a batch was answered 503, or found nobody to answer (`abandoned`). `unburied`: its dead letters could not be kept. */
+/** Why a batch was answered 503, or found nobody to answer (`abandoned`). `unburied`: its dead letters, or what was refused, could not be written down. */
 export type GivenBackReason = (typeof GIVEN_BACK_REASONS)[number];
 /** What became of the clicks of one batch; their sum is its size. */
 export type Account = {

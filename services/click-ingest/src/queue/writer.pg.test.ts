@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Click } from "@linkfence/contracts";
-import { createDatabase, errorCode } from "@linkfence/db";
-import { createTestDatabase, startFaultProxy, type TestDatabase, until } from "@linkfence/testkit";
+import { createDatabase, type Database, errorCode } from "@linkfence/db";
+import { createTestDatabase, findRollupFaults, startFaultProxy, type TestDatabase, until } from "@linkfence/testkit";
 import { judgeFailure } from "../domain/failure.ts";
-import { openClickStore } from "../test-support/open-store.ts";
+import { openClickStore, openDeadClicks, openIsolation } from "../test-support/open-store.ts";
 import { createQuietLogger } from "../test-support/quiet-logger.ts";
-import { sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
+import { refuseBanned } from "../test-support/refusing-table.ts";
+import { sampleClick, sampleClicks, sampleOrigin } from "../test-support/sample-clicks.ts";
 import { createIntake } from "./intake.ts";
 import { createWriter } from "./writer.ts";
 
@@ -13,19 +14,24 @@ let database: TestDatabase;
 
 beforeAll(async () => {
   database = await createTestDatabase("stats");
+  await refuseBanned(database);
 });
 beforeEach(async () => {
-  await database.sql`TRUNCATE click`;
+  await database.sql`TRUNCATE click, dead_click, click_day, click_hour, owner_hour`;
 });
 afterAll(() => database.drop());
 
+type Isolate = Parameters<typeof createWriter>[0]["isolate"];
+
 /** A writer on the test's database that already works. */
-function openWriter(url = database.url) {
+function openWriter(url = database.url, open: (pool: Database) => Isolate = openIsolation) {
   const pool = createDatabase({ url, applicationName: "test", max: 2, queryTimeoutMs: 2000 });
   const intake = createIntake({ maxClicks: 20_000, maxBytes: 100_000_000, deadlineMs: 50_000 });
   const logger = createQuietLogger();
-  const writer = createWriter({ intake, insert: openClickStore(pool).insert, batchMax: 1000, logger });
-  const offer = (clicks: readonly Click[]) => intake.offer(clicks, new AbortController().signal);
+  const { insert } = openClickStore(pool);
+  const writer = createWriter({ intake, insert, isolate: open(pool), batchMax: 1000, logger });
+  const offer = (clicks: readonly Click[], signal = new AbortController().signal) =>
+    intake.offer(clicks, signal, sampleOrigin());
   const stop = async () => {
     await writer.stop();
     await pool.close();
@@ -41,7 +47,8 @@ async function countRows(): Promise<{ rows: number; ids: number }> {
 
 describe("one click of a hundred that the database refuses", () => {
   test.each([
-    ["NUL in the owner", { owner: "a\0b" }, "22021"],
+    ["a trigger's sake", { code: "banned" }, "P0001"],
+    ["NUL in the owner, which cannot even be sent", { owner: "a\0b" }, "22021"],
     ["an invalid UUID", { id: "not-a-uuid" }, "22P02"],
     ["the year 300000", { at: 9_404_726_400_000_000 }, "22008"],
   ])("for %s is set aside alone; 99 are stored", async (_case, changes, sqlstate) => {
@@ -49,12 +56,68 @@ describe("one click of a hundred that the database refuses", () => {
     writer.start();
     const bad = { ...sampleClick(), ...changes };
     const clicks = sampleClicks(99).toSpliced(57, 0, bad);
-    const unstorable = [{ click: bad, sqlstate, detail: expect.any(String) }];
-    expect(await offer(clicks)).toEqual({ kind: "stored", inserted: 99, duplicate: 0, late: 0, unstorable });
-    expect(await offer(clicks)).toEqual({ kind: "stored", inserted: 0, duplicate: 99, late: 0, unstorable });
+    const outcome = { kind: "stored", inserted: 99, duplicate: 0, buried: 1, late: [], noRoom: [] };
+    expect(await offer(clicks)).toEqual(outcome);
+    expect(await offer(clicks)).toEqual({ ...outcome, inserted: 0, duplicate: 99 });
     expect(await countRows()).toEqual({ rows: 99, ids: 99 });
-    expect(logger.entries.map(({ fields }) => fields.sqlstate)).toEqual([sqlstate, sqlstate]);
+    expect(await findRollupFaults(database)).toEqual([]);
+    const [letter] = await database.sql`SELECT reason, sqlstate, attempts, click_id, payload, sender FROM dead_click`;
+    expect(letter).toMatchObject({ reason: "unstorable", sqlstate, attempts: 2, click_id: bad.id, sender: "test" });
+    expect(JSON.parse(letter?.payload)).toEqual(bad);
+    expect(logger.entries.map(({ fields }) => fields.sqlstate)).toEqual([sqlstate]);
     await stop();
+  });
+
+  test("and comes twice, beside one that does and is good, is parted from it exactly", async () => {
+    const { writer, offer, stop } = openWriter();
+    writer.start();
+    const [good = sampleClick(), bad = sampleClick()] = [sampleClick(), sampleClick({ code: "banned" })];
+    const clicks = [good, bad, good, bad, ...sampleClicks(40), good];
+    expect(await offer(clicks)).toMatchObject({ inserted: 41, duplicate: 2, buried: 2 });
+    expect(await countRows()).toEqual({ rows: 41, ids: 41 });
+    expect(await database.sql`SELECT attempts FROM dead_click`).toEqual([{ attempts: 2 }]);
+    await stop();
+  });
+});
+
+describe("clicks that the database refuses, of which a sender may wait for a few steps at a time", () => {
+  /** Sends the same clicks seven times, and leaves after three steps. Returns how the last one ended. */
+  async function sendSevenTimes(deadClicks: (pool: Database) => ReturnType<typeof openDeadClicks>) {
+    let [caller, steps] = [new AbortController(), 0];
+    const { writer, offer, stop } = openWriter(database.url, (pool) => {
+      // One click a step.
+      const isolate = openIsolation(pool, { deadClicks: deadClicks(pool), budgetMs: 0 });
+      return async (...given) => {
+        const isolated = await isolate(...given);
+        steps += 1;
+        if (steps % 3 === 0) caller.abort();
+        return isolated;
+      };
+    });
+    writer.start();
+    const clicks = sampleClicks(20, { code: "banned" });
+    for (let time = 0; time < 6; time += 1) {
+      expect(await offer(clicks, caller.signal)).toEqual({ kind: "given-back", reason: "abandoned" });
+      await until(() => writer.stats().suspects === 0);
+      [caller, steps] = [new AbortController(), 0];
+    }
+    const outcome = await offer(clicks, caller.signal);
+    await stop();
+    const [{ letters = -1 } = {}] = await database.sql<{ letters: number }[]>`
+      SELECT count(*)::int AS letters FROM dead_click`;
+    return { kind: outcome.kind, letters };
+  }
+
+  test("are settled a few at each attempt, until all of them are", async () => {
+    expect(await sendSevenTimes(openDeadClicks)).toEqual({ kind: "stored", letters: 20 });
+  });
+
+  test("without knowing them again, as a control, are never all settled", async () => {
+    const forgetful = (pool: Database) => ({
+      ...openDeadClicks(pool),
+      buryAgain: async (_sender: string, payloads: readonly string[]) => payloads.map(() => false),
+    });
+    expect(await sendSevenTimes(forgetful)).toEqual({ kind: "given-back", letters: 3 });
   });
 });
 
@@ -69,7 +132,7 @@ describe("20,000 clicks queued while the database is away", () => {
     await until(() => writer.stats().retries >= 2);
     proxy.set("pass");
     for (const outcome of await Promise.all(outcomes)) {
-      expect(outcome).toEqual({ kind: "stored", inserted: 1000, duplicate: 0, late: 0, unstorable: [] });
+      expect(outcome).toEqual({ kind: "stored", inserted: 1000, duplicate: 0, buried: 0, late: [], noRoom: [] });
     }
     expect(await countRows()).toEqual({ rows: 20_000, ids: 20_000 });
     expect(writer.stats().batches).toBe(20);
@@ -102,9 +165,9 @@ describe("requests that wait together", () => {
     ];
     writer.start();
     expect(await Promise.all(outcomes)).toEqual([
-      { kind: "stored", inserted: 11, duplicate: 0, late: 0, unstorable: [] },
-      { kind: "stored", inserted: 5, duplicate: 1, late: 0, unstorable: [] },
-      { kind: "stored", inserted: 1, duplicate: 2, late: 0, unstorable: [] },
+      { kind: "stored", inserted: 11, duplicate: 0, buried: 0, late: [], noRoom: [] },
+      { kind: "stored", inserted: 5, duplicate: 1, buried: 0, late: [], noRoom: [] },
+      { kind: "stored", inserted: 1, duplicate: 2, buried: 0, late: [], noRoom: [] },
     ]);
     expect(writer.stats().batches).toBe(1);
     expect(await countRows()).toEqual({ rows: 17, ids: 17 });

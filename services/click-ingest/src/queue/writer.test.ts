@@ -1,37 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Click } from "@linkfence/contracts";
 import fc from "fast-check";
+import { createFakeTable, failure } from "../test-support/fake-table.ts";
 import { createQuietLogger } from "../test-support/quiet-logger.ts";
-import { sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
+import { sampleClick, sampleClicks, sampleOrigin } from "../test-support/sample-clicks.ts";
 import { createIntake } from "./intake.ts";
-import type { Fates } from "./submission.ts";
-import { createWriter, type Stored, type WriterOptions } from "./writer.ts";
+import { createWriter, type WriterOptions } from "./writer.ts";
 
 const NOBODY_LEAVES = new AbortController().signal;
-const failure = (code: string) => Object.assign(new Error("made up"), { code });
-
-/** A table in memory: refuses a batch with a click whose code is `poison`, and fails as often as it is told to. */
-function createFakeTable() {
-  const rows = new Map<string, Click>();
-  const failures: string[] = [];
-  const batches: number[] = [];
-  return {
-    rows,
-    failures,
-    batches,
-    async insert(clicks: readonly Click[]): Promise<Stored> {
-      batches.push(clicks.length);
-      await null;
-      const code = failures.shift();
-      if (code !== undefined) throw failure(code);
-      if (clicks.some((click) => click.code === "poison")) throw failure("22021");
-      const late = new Set(clicks.filter((click) => click.code === "late").map(({ id }) => id));
-      const fresh = clicks.filter(({ id }) => !rows.has(id) && !late.has(id));
-      for (const click of fresh) rows.set(click.id, click);
-      return { fresh: new Set(fresh.map(({ id }) => id)), late };
-    },
-  };
-}
 
 function openWriter(changes: Partial<WriterOptions> & { deadlineMs?: number } = {}) {
   const { deadlineMs = 60_000, ...rest } = changes;
@@ -42,8 +18,10 @@ function openWriter(changes: Partial<WriterOptions> & { deadlineMs?: number } = 
   const wait = async (ms: number) => {
     waits.push(ms);
   };
-  const writer = createWriter({ intake, insert: table.insert, batchMax: 1000, logger, wait, random: () => 0, ...rest });
-  const offer = (clicks: readonly Click[], signal = NOBODY_LEAVES) => intake.offer(clicks, signal);
+  const { insert, isolate } = table;
+  const writer = createWriter({ intake, insert, isolate, batchMax: 1000, logger, wait, random: () => 0, ...rest });
+  const offer = (clicks: readonly Click[], signal = NOBODY_LEAVES, sender = "test") =>
+    intake.offer(clicks, signal, sampleOrigin(sender));
   return { intake, table, logger, waits, writer, offer };
 }
 
@@ -56,9 +34,9 @@ describe("the writer", () => {
     const outcomes = [sampleClicks(3), [known, twice], [twice, twice]].map((clicks) => offer(clicks));
     writer.start();
     expect(await Promise.all(outcomes)).toEqual([
-      { kind: "stored", inserted: 3, duplicate: 0, late: 0, unstorable: [] },
-      { kind: "stored", inserted: 1, duplicate: 1, late: 0, unstorable: [] },
-      { kind: "stored", inserted: 0, duplicate: 2, late: 0, unstorable: [] },
+      { kind: "stored", inserted: 3, duplicate: 0, buried: 0, late: [], noRoom: [] },
+      { kind: "stored", inserted: 1, duplicate: 1, buried: 0, late: [], noRoom: [] },
+      { kind: "stored", inserted: 0, duplicate: 2, buried: 0, late: [], noRoom: [] },
     ]);
     expect(table.batches).toEqual([7]);
     await writer.stop();
@@ -121,25 +99,74 @@ describe("the writer", () => {
     const { table, logger, writer, offer } = openWriter();
     const bad = sampleClick({ code: "poison" });
     const clicks = sampleClicks(99).toSpliced(41, 0, bad);
-    const outcomes = [offer(clicks), offer(sampleClicks(50))];
+    const outcomes = [offer(clicks), offer(sampleClicks(50), NOBODY_LEAVES, "other")];
     writer.start();
     expect(await Promise.all(outcomes)).toEqual([
-      {
-        kind: "stored",
-        inserted: 99,
-        duplicate: 0,
-        late: 0,
-        unstorable: [{ click: bad, sqlstate: "22021", detail: "made up" }],
-      },
-      { kind: "stored", inserted: 50, duplicate: 0, late: 0, unstorable: [] },
+      { kind: "stored", inserted: 99, duplicate: 0, buried: 1, late: [], noRoom: [] },
+      { kind: "stored", inserted: 50, duplicate: 0, buried: 0, late: [], noRoom: [] },
     ]);
-    expect(table.rows.size).toBe(149);
+    expect([table.rows.size, [...table.dead.keys()]]).toEqual([149, [bad.id]]);
     expect(logger.entries).toEqual([
-      expect.objectContaining({ fields: expect.objectContaining({ clickId: bad.id, sqlstate: "22021" }) }),
+      expect.objectContaining({ fields: expect.objectContaining({ refused: 1, clickId: bad.id, sqlstate: "22021" }) }),
     ]);
-    // Halving 150 down to one: eight failures, and as many good halves.
-    expect(table.batches.length).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(150)) + 1);
+    // All, the first sender's, the other's.
+    expect([table.batches, table.steps]).toEqual([[150, 100, 50], [100]]);
+    expect(writer.stats()).toMatchObject({ rows: 149, isolations: 1, suspects: 0 });
     await writer.stop();
+  });
+
+  test.each([
+    ["before anything is looked through in one sender's clicks, stores the other's", "other", 0],
+    ["without parting senders, as a control, looks through all of them first", "test", 12],
+  ])("%s", async (_what, other, stepsBefore) => {
+    const { table, writer, offer } = openWriter({ batchMax: 10_000 });
+    const bad = [offer(sampleClicks(2000, { code: "poison" })), offer(sampleClicks(1000, { code: "poison" }))];
+    let steps = -1;
+    const good = offer(sampleClicks(50), NOBODY_LEAVES, other).then((outcome) => {
+      steps = table.steps.length;
+      return outcome;
+    });
+    writer.start();
+    expect(await good).toMatchObject({ inserted: 50 });
+    expect(steps).toBeGreaterThanOrEqual(stepsBefore);
+    if (stepsBefore === 0) expect([steps, table.batches]).toEqual([0, [3050, 3000, 50]]);
+    expect(await Promise.all(bad)).toMatchObject([{ buried: 2000 }, { buried: 1000 }]);
+    await writer.stop();
+  });
+
+  test("stores what has come meanwhile before each step, and senders take turns", async () => {
+    const turns: string[] = [];
+    const { table, writer, offer } = openWriter({
+      isolate: async (sender, suspects) => {
+        turns.push(sender);
+        if (turns.length === 2) void offer(sampleClicks(7), NOBODY_LEAVES, "late comer");
+        return table.isolate(sender, suspects);
+      },
+    });
+    const senders = ["one", "two"];
+    const outcomes = senders.map((sender) => offer(sampleClicks(500, { code: "poison" }), NOBODY_LEAVES, sender));
+    writer.start();
+    await Promise.all(outcomes);
+    expect(turns).toEqual(["one", "two", "one", "two"]);
+    expect(table.batches).toEqual([1000, 500, 500, 7]);
+    await writer.stop();
+  });
+
+  test("keeps what a step has settled over failures and deadlines, and looks no further for whom nobody waits", async () => {
+    const leaver = new AbortController();
+    const { table, waits, writer, offer } = openWriter({
+      isolate: async (sender, suspects) => {
+        const isolated = await table.isolate(sender, suspects);
+        leaver.abort();
+        return isolated;
+      },
+    });
+    const outcome = offer(sampleClicks(600, { code: "poison" }), leaver.signal);
+    table.failures.push("22021", "55P03");
+    writer.start();
+    expect(await outcome).toMatchObject({ reason: "abandoned" });
+    await writer.stop();
+    expect([waits, table.dead.size]).toEqual([[25], 250]);
   });
 
   test("tells clicks of days that are no longer from those stored before, in each request's own counts", async () => {
@@ -150,8 +177,8 @@ describe("the writer", () => {
     const outcomes = [offer([late, known, sampleClick()]), offer([sampleClick(), late, late])];
     writer.start();
     expect(await Promise.all(outcomes)).toEqual([
-      { kind: "stored", inserted: 1, duplicate: 1, late: 1, unstorable: [] },
-      { kind: "stored", inserted: 1, duplicate: 0, late: 2, unstorable: [] },
+      { kind: "stored", inserted: 1, duplicate: 1, buried: 0, late: [late], noRoom: [] },
+      { kind: "stored", inserted: 1, duplicate: 0, buried: 0, late: [late, late], noRoom: [] },
     ]);
     expect(writer.stats().rows).toBe(2);
     await writer.stop();
@@ -163,16 +190,6 @@ describe("the writer", () => {
     writer.start();
     expect(await outcome).toEqual({ kind: "given-back", reason: "deadline" });
     expect(table.rows.size).toBe(0);
-    await writer.stop();
-  });
-
-  test("without telling failures apart, as a control, blames every click when the table is missing", async () => {
-    const { table, writer, offer } = openWriter({ judge: () => "poison" });
-    table.failures.push(...Array.from({ length: 15 }, () => "42P01"));
-    const outcome = offer(sampleClicks(8));
-    writer.start();
-    expect(await outcome).toMatchObject({ kind: "stored", inserted: 0, duplicate: 0 });
-    expect((await outcome) as Fates).toHaveProperty("unstorable.length", 8);
     await writer.stop();
   });
 
@@ -235,7 +252,7 @@ describe("the writer", () => {
         let inserted = 0;
         for (const [index, outcome] of (await Promise.all(outcomes)).entries()) {
           if (outcome.kind !== "stored") throw new Error(`request ${index} was given back`);
-          expect(outcome.inserted + outcome.duplicate + outcome.unstorable.length).toBe(sent[index]?.length);
+          expect(outcome.inserted + outcome.duplicate + outcome.buried).toBe(sent[index]?.length);
           inserted += outcome.inserted;
         }
         expect(inserted).toBe(table.rows.size);

@@ -1,7 +1,9 @@
 // Takes clicks from the intake and stores them, one transaction at a time; requests that wait together share one. An
 // outcome is recorded only after the commit. A transient failure keeps the clicks and tries again until the requests'
-// deadlines take them back; a poisoned batch is halved until the bad click stands alone. Storing twice is harmless
-// (the id decides), so an attempt whose answer was lost is simply repeated: what it had stored counts as duplicate.
+// deadlines take them back. Of a poisoned batch each sender's part is tried alone, so that one sender's bad clicks keep no
+// other's back; in what is poisoned then, the bad ones are looked for step by step (see `suspects.ts`), and whatever has
+// come meanwhile is stored before each step. Storing twice is harmless (the id decides), so an attempt whose answer was lost
+// is simply repeated: what it had stored counts as duplicate.
 import { setTimeout as delay } from "node:timers/promises";
 import type { Click } from "@linkfence/contracts";
 import { errorCode } from "@linkfence/db";
@@ -11,6 +13,7 @@ import { judgeFailure } from "../domain/failure.ts";
 import { createFailureCounts } from "./failure-counts.ts";
 import type { Intake } from "./intake.ts";
 import type { Part } from "./submission.ts";
+import { createSuspects, type SuspectsOptions } from "./suspects.ts";
 
 /** Ids that were new, and ids of days that are no longer; the others had been stored before. */
 export type Stored = { fresh: Set<string>; late: Set<string> };
@@ -19,6 +22,8 @@ export type WriterOptions = {
   intake: Intake;
   /** Stores clicks in one transaction. */
   insert: (clicks: readonly Click[]) => Promise<Stored>;
+  /** Settles some clicks of a sender of which the database refuses one or more. */
+  isolate: SuspectsOptions["isolate"];
   /** Clicks in one transaction at the most. */
   batchMax: number;
   logger: Logger;
@@ -26,12 +31,26 @@ export type WriterOptions = {
   wait?: (ms: number) => Promise<unknown>;
   random?: () => number;
 };
+
+/** Clicks of one step at the most: where all are refused, about what can be looked through in the time that it may take. */
+const STEP_MAX = 250;
+
 export type Writer = ReturnType<typeof createWriter>;
 
 /** Creates the writer; it works from `start` on. */
 export function createWriter(options: WriterOptions) {
-  const { intake, insert, batchMax, logger, judge = judgeFailure, wait = delay, random = Math.random } = options;
-  const counts = { batches: 0, rows: 0, retries: 0 };
+  const {
+    intake,
+    insert,
+    isolate,
+    batchMax,
+    logger,
+    judge = judgeFailure,
+    wait = delay,
+    random = Math.random,
+  } = options;
+  const counts = { batches: 0, rows: 0, retries: 0, isolations: 0 };
+  const suspects = createSuspects({ isolate, stepMax: STEP_MAX });
   const failed = createFailureCounts();
   /** Failed attempts in a row. It outlives a batch, so that a long outage is not asked anew with each one. */
   let failures = 0;
@@ -39,16 +58,17 @@ export function createWriter(options: WriterOptions) {
   let loop: Promise<void> | undefined;
 
   async function run(): Promise<void> {
-    while (await intake.arrival()) {
+    while (!suspects.isEmpty() || (await intake.arrival())) {
       try {
         await store(intake.take(batchMax));
+        if (!suspects.isEmpty()) await isolateSome();
       } catch (error) {
         logger.error("a batch was left to its deadline", { error });
       }
     }
   }
 
-  /** Ends when every click of the parts is accounted for, or nobody waits for them any more. */
+  /** Ends when every click of the parts is accounted for or suspect, or nobody waits for them any more. */
   async function store(parts: readonly Part[]): Promise<void> {
     for (;;) {
       const open = parts.filter(({ submission }) => submission.isOpen());
@@ -58,7 +78,7 @@ export function createWriter(options: WriterOptions) {
         return noteSuccess();
       } catch (error) {
         failed.add(errorCode(error));
-        if (judge(errorCode(error)) === "poison") return isolate(open, error);
+        if (judge(errorCode(error)) === "poison") return part(open);
         noteFailure(error);
       }
       await wait(backoffMs(failures, random()));
@@ -72,26 +92,44 @@ export function createWriter(options: WriterOptions) {
     for (const { submission, clicks } of parts) {
       // An id leaves the set when it is counted: the second click with that id is the duplicate.
       const inserted = clicks.filter(({ id }) => fresh.delete(id)).length;
-      const late = lateIds.size === 0 ? 0 : clicks.filter(({ id }) => lateIds.has(id)).length;
-      submission.record({ inserted, duplicate: clicks.length - inserted - late, late });
+      const late = lateIds.size === 0 ? [] : clicks.filter(({ id }) => lateIds.has(id));
+      submission.record({ inserted, duplicate: clicks.length - inserted - late.length, late });
     }
   }
 
-  /** Halves the batch until the bad click stands alone. For n clicks that takes at most 2n - 1 attempts. */
-  async function isolate(parts: readonly Part[], error: unknown): Promise<void> {
-    const [first] = parts;
-    if (first && parts.length === 1 && first.clicks.length === 1) return setAside(first, error);
-    const [left, right] = halve(parts);
-    await store(left);
-    await store(right);
+  /** Stores each sender's clicks by themselves; those of one sender alone are suspect. */
+  async function part(parts: readonly Part[]): Promise<void> {
+    const bySender = new Map<string, Part[]>();
+    for (const each of parts) {
+      const { sender } = each.submission.origin;
+      bySender.set(sender, [...(bySender.get(sender) ?? []), each]);
+    }
+    const [first, ...others] = bySender;
+    if (first && others.length === 0) return suspects.add(...first);
+    for (const own of bySender.values()) await store(own);
   }
 
-  function setAside({ submission, clicks }: Part, error: unknown): void {
-    const sqlstate = errorCode(error);
-    const detail = error instanceof Error ? error.message : "";
-    submission.record({ unstorable: clicks.map((click) => ({ click, sqlstate, detail })) });
-    for (const { id, code } of clicks) {
-      logger.warn("the database refused a click", { clickId: id, code, sqlstate, error });
+  async function isolateSome(): Promise<void> {
+    try {
+      const { inserted, refused } = await suspects.step();
+      counts.isolations += 1;
+      counts.rows += inserted;
+      noteSuccess();
+      // One line for all of them: the rest is in their dead letters.
+      const [first] = refused;
+      if (first === undefined) return;
+      const { click, sqlstate } = first;
+      logger.warn("the database refused clicks", {
+        refused: refused.length,
+        clickId: click.id,
+        code: click.code,
+        sqlstate,
+      });
+    } catch (error) {
+      failed.add(errorCode(error));
+      noteFailure(error);
+      await wait(backoffMs(failures, random()));
+      counts.retries += 1;
     }
   }
 
@@ -118,20 +156,6 @@ export function createWriter(options: WriterOptions) {
       intake.close();
       await loop;
     },
-    stats: () => ({ ...counts, failed: failed.read() }),
+    stats: () => ({ ...counts, suspects: suspects.clicks(), failed: failed.read() }),
   };
-}
-
-/** Two halves with the same clicks in the same order; a part in the middle is cut in two. */
-function halve(parts: readonly Part[]): [Part[], Part[]] {
-  const total = parts.reduce((sum, { clicks }) => sum + clicks.length, 0);
-  const left: Part[] = [];
-  const right: Part[] = [];
-  let room = Math.floor(total / 2);
-  for (const { submission, clicks } of parts) {
-    if (room > 0) left.push({ submission, clicks: clicks.slice(0, room) });
-    if (clicks.length > room) right.push({ submission, clicks: clicks.slice(room) });
-    room = Math.max(0, room - clicks.length);
-  }
-  return [left, right];
 }

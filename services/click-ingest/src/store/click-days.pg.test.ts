@@ -21,7 +21,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   for (const name of await partitions()) await database.sql.unsafe(`DROP TABLE ${name}`);
   await database.sql`UPDATE click_retention SET oldest_day = '1970-01-01'`;
-  await database.sql`TRUNCATE click_day, click_hour, click_hour_value, owner_hour`;
+  await database.sql`TRUNCATE click_day, click_hour, owner_hour`;
 });
 afterAll(async () => {
   await pool.close();

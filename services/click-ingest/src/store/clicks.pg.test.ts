@@ -109,7 +109,7 @@ describe("a locked table", () => {
       await work();
     });
 
-  test.each(["click", "click_day", "click_hour", "click_hour_value", "the day's partition"])(
+  test.each(["click", "click_day", "click_hour", "the day's partition"])(
     "named %s makes storing fail by lock timeout, before its deadline",
     async (name) => {
       const clicks = sampleClicks(3);

@@ -15,9 +15,9 @@ export type ClickStoreOptions = {
 };
 
 /** The day of a click had no partition when it was to be stored. */
-const NO_DAY = "CK001";
+export const NO_DAY = "CK001";
 /** A datetime beyond what can be stored (PostgreSQL manual, appendix A). */
-const DATETIME_OVERFLOW = "22008";
+export const DATETIME_OVERFLOW = "22008";
 
 /** Where clicks are kept. Every call rejects with the database's error; see `judgeFailure`. */
 export function createClickStore({ database, days, valuesMax }: ClickStoreOptions) {
@@ -46,7 +46,7 @@ export function createClickStore({ database, days, valuesMax }: ClickStoreOption
         (sql) => sql<{ ready: boolean }[]>`
           SELECT to_regclass('click_hour') IS NOT NULL
              AND to_regproc('store_clicks') IS NOT NULL
-             AND to_regproc('bury_clicks') IS NOT NULL AS ready`,
+             AND to_regproc('note_refusals') IS NOT NULL AS ready`,
         timeoutMs,
       );
       return rows[0]?.ready === true;
@@ -88,7 +88,7 @@ function callStore(sql: Sql | TransactionSql, clicks: readonly Click[], valuesMa
 }
 
 /** The parameters of `store_clicks`: one array a column, as text. */
-function toColumns(clicks: readonly Click[]) {
+export function toColumns(clicks: readonly Click[]) {
   const classes = clicks.map(classify);
   return {
     ids: arrayLiteral(clicks.map(({ id }) => id)),

@@ -14,7 +14,7 @@ beforeAll(async () => {
   pool = createDatabase({ url: database.url, applicationName: "test", max: 2, queryTimeoutMs: 10_000 });
 });
 beforeEach(async () => {
-  await database.sql`TRUNCATE click, click_hour, click_hour_value, click_day, click_day_value, click_day_added`;
+  await database.sql`TRUNCATE click, click_hour, click_day, click_day_value, click_day_added`;
 });
 afterAll(async () => {
   await pool.close();

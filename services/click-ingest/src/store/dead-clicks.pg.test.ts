@@ -3,6 +3,7 @@ import { createDatabase, type Database } from "@linkfence/db";
 import { createTestDatabase, findRollupFaults, type TestDatabase } from "@linkfence/testkit";
 import { writeDeadLetter } from "../domain/dead-letter.ts";
 import { openDeadClicks } from "../test-support/open-store.ts";
+import { refuseBanned } from "../test-support/refusing-table.ts";
 import { newClickId, SAMPLE_AT, sampleClick } from "../test-support/sample-clicks.ts";
 import { createDeadClickDesk } from "./dead-click-desk.ts";
 
@@ -11,9 +12,10 @@ let pool: Database;
 
 beforeAll(async () => {
   database = await createTestDatabase("stats");
+  await refuseBanned(database);
   pool = createDatabase({ url: database.url, applicationName: "test", max: 4, queryTimeoutMs: 5000 });
 });
-beforeEach(() => database.sql`TRUNCATE click, click_day, click_hour, click_hour_value, owner_hour, dead_click`);
+beforeEach(() => database.sql`TRUNCATE click, click_day, click_hour, owner_hour, dead_click`);
 afterAll(async () => {
   await pool.close();
   await database.drop();
@@ -101,7 +103,7 @@ describe("a dead letter that is stored after all", () => {
     ["wrong", { ...sampleClick(), code: "no" }],
     ["wrong", "no click"],
     ["late", sampleClick({ at: SAMPLE_AT - 500 * 86_400_000 })],
-    ["refused", sampleClick({ owner: "a\0b" })],
+    ["refused", sampleClick({ code: "banned" })],
   ])("stays one where it is still %s", async (outcome, raw) => {
     const id = await buryOne(raw);
     expect(await openDesk().replay(id)).toBe(outcome);

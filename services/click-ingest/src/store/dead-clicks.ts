@@ -36,6 +36,23 @@ export function createDeadClicks(database: Database, { rowsMax, bytesMax, timeou
       return answer.kept;
     },
 
+    /**
+     * Finds those that the database refused before, by their payloads, and adds to their attempts.
+     * @returns one truth a payload: whether it is a dead letter
+     */
+    async buryAgain(sender: string, payloads: readonly string[]): Promise<readonly boolean[]> {
+      const rows = await database.run(
+        (sql) => sql<{ again: boolean[] }[]>`SELECT bury_clicks_again(${arrayLiteral(payloads)}, ${sender}) AS again`,
+        timeoutMs,
+      );
+      return rows[0]?.again ?? [];
+    },
+
+    /** Told how much is kept by whoever keeps some in a transaction of another kind. */
+    noteSize(now: { rows: number; bytes: number }): void {
+      size = now;
+    },
+
     /** Counts anew what is kept: an operator may have settled some of it. */
     async measure(): Promise<void> {
       const rows = await database.run(

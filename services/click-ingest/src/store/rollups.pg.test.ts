@@ -17,7 +17,7 @@ beforeAll(async () => {
   database = await createTestDatabase("stats");
   pool = createDatabase({ url: database.url, applicationName: "test", max: 4, queryTimeoutMs: 5000 });
 });
-beforeEach(() => database.sql`TRUNCATE click, click_day, click_hour, click_hour_value, owner_hour`);
+beforeEach(() => database.sql`TRUNCATE click, click_day, click_hour, owner_hour`);
 afterAll(async () => {
   await pool.close();
   await database.drop();
@@ -68,7 +68,7 @@ describe("a click", () => {
   test("that is stored is added up, or neither: a roll-up that fails takes the click with it", async () => {
     await database.sql.unsafe("ALTER TABLE owner_hour ADD CONSTRAINT never CHECK (owner <> 'never')");
     await expect(open().insert([sampleClick({ owner: "never" })])).rejects.toMatchObject({ code: "23514" });
-    for (const table of ["click", "click_hour", "click_hour_value", "click_day"])
+    for (const table of ["click", "click_hour", "click_day"])
       expect(await database.sql.unsafe(`SELECT FROM ${table}`)).toHaveLength(0);
     await database.sql.unsafe("ALTER TABLE owner_hour DROP CONSTRAINT never");
   });
@@ -112,7 +112,7 @@ describe("different values of a day", () => {
 
   test("stay within the limit when writers of different hours of one day work at once", async () => {
     for (let round = 0; round < 10; round += 1) {
-      await database.sql`TRUNCATE click, click_day, click_hour, click_hour_value, owner_hour`;
+      await database.sql`TRUNCATE click, click_day, click_hour, owner_hour`;
       await Promise.all(
         [0, 1, 2].map((hour) =>
           open().insert(
@@ -145,7 +145,7 @@ describe("writers at once", () => {
         fc.array(aClick, { minLength: 60, maxLength: 60 }),
         fc.array(picks, { minLength: 4, maxLength: 4 }),
         async (abouts, batches) => {
-          await database.sql`TRUNCATE click, click_day, click_hour, click_hour_value, owner_hour`;
+          await database.sql`TRUNCATE click, click_day, click_hour, owner_hour`;
           const clicks = abouts.map(({ minutes, country, owner, ...about }) =>
             sampleClick({
               ...about,

@@ -20,8 +20,7 @@ export function selectTops(sql: Sql, code: string, request: SumsRequest) {
                               CROSS JOIN LATERAL (${selectDays(sql, code, request)}) AS v
                               UNION ALL
                              SELECT h.dimension, h.value, h.people
-                               FROM stretch CROSS JOIN generate_series(1, 5) AS d(n)
-                              CROSS JOIN LATERAL (${selectHours(sql, code, request)}) AS h) AS found
+                               FROM stretch CROSS JOIN LATERAL (${selectHours(sql, code, request)}) AS h) AS found
                       WHERE value <> 'other' GROUP BY dimension, value) AS sums
               WHERE people > 0) AS ranked
       WHERE place <= ${request.top}::int)`;
@@ -73,5 +72,5 @@ function selectHours(sql: Sql, code: string, request: SumsRequest) {
            CASE WHEN ${whole} THEN q0 + q1 + q2 + q3
                 ELSE ${part(0)} + ${part(1)} + ${part(2)} + ${part(3)} END AS people
       FROM click_hour_value
-     WHERE code = ${code} AND dimension = n::smallint AND hour >= begins AND hour < ends OFFSET 0`;
+     WHERE code = ${code} AND hour >= begins AND hour < ends OFFSET 0`;
 }

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await database.sql`
-    TRUNCATE click, click_hour, click_hour_value, owner_hour, click_day, click_day_value, click_day_added, click_drop,
+    TRUNCATE click, click_hour, owner_hour, click_day, click_day_value, click_day_added, click_drop,
              click_drop_report`;
 });
 afterAll(async () => {

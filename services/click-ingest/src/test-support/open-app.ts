@@ -5,12 +5,14 @@ import type { DeadLetter } from "../domain/dead-letter.ts";
 import { createAuthentication } from "../http/authenticate.ts";
 import { createLedger } from "../queue/ledger.ts";
 import type { Outcome } from "../queue/submission.ts";
+import type { Refusal } from "../store/refusals.ts";
 import type { StatsStore } from "../store/stats.ts";
 import { createQuietLogger } from "./quiet-logger.ts";
 
 type Changes = {
   outcome?: Outcome;
   bury?: (sender: string, letters: readonly DeadLetter[]) => Promise<readonly boolean[]>;
+  report?: () => Promise<void>;
   secret?: string;
 };
 
@@ -22,16 +24,17 @@ const STATS: StatsStore = {
 };
 
 /** An app whose intake stores everything at once, or ends as it is told to; it keeps what it got, by kind. */
-export function openApp({ outcome, bury, secret }: Changes = {}) {
+export function openApp({ outcome, bury, report, secret }: Changes = {}) {
   const reports: DropReport[] = [];
   const offered: unknown[][] = [];
   const dead: DeadLetter[] = [];
+  const refused: Refusal[] = [];
   const ledger = createLedger();
   const logger = createQuietLogger();
   const intake = {
     async offer(clicks: readonly unknown[]): Promise<Outcome> {
       offered.push([...clicks]);
-      return outcome ?? { kind: "stored", inserted: clicks.length, duplicate: 0, late: 0, unstorable: [] };
+      return outcome ?? { kind: "stored", inserted: clicks.length, duplicate: 0, buried: 0, late: [], noRoom: [] };
     },
   };
   const deadClicks = {
@@ -40,9 +43,16 @@ export function openApp({ outcome, bury, secret }: Changes = {}) {
       return bury ? bury(sender, letters) : letters.map(() => true);
     },
   };
-  const drops = { take: (report: DropReport) => void reports.push(report) };
+  const drops = {
+    take: (told: DropReport) => void reports.push(told),
+    async store(told: DropReport) {
+      reports.push(told);
+      await report?.();
+    },
+  };
+  const refusals = { note: async (list: readonly Refusal[]) => void refused.push(...list) };
   const authentication = createAuthentication(secret);
-  const app = createApp({ intake, deadClicks, ledger, stats: STATS, drops, logger, authentication });
+  const app = createApp({ intake, deadClicks, refusals, ledger, stats: STATS, drops, logger, authentication });
   const post = (clicks: unknown) => request(app).post("/v1/clicks").send({ sender: "test", clicks });
-  return { app, ledger, logger, offered, dead, reports, post };
+  return { app, ledger, logger, offered, dead, refused, reports, post };
 }

@@ -7,12 +7,16 @@ const RESEND_AFTER_MS = 20;
 const GIVE_UP_AFTER_MS = 30_000;
 
 /** Posts one batch once. Returns the counts, or undefined for anything but a 200: then the sender keeps the batch. */
-export async function postBatch(url: string, clicks: readonly unknown[]): Promise<ClickBatchResult | undefined> {
+export async function postBatch(
+  url: string,
+  clicks: readonly unknown[],
+  sender = "test",
+): Promise<ClickBatchResult | undefined> {
   try {
     const answer = await fetch(`${url}/v1/clicks`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ sender: "test", clicks }),
+      body: JSON.stringify({ sender, clicks }),
       signal: AbortSignal.timeout(10_000),
     });
     const body = (await answer.json()) as ClickBatchResult;

@@ -26,6 +26,9 @@ export function sampleClick(changes: Partial<Click> = {}): Click {
   };
 }
 
+/** Where clicks come from that come as they are. */
+export const sampleOrigin = (sender = "test") => ({ sender, payloadOf: (click: Click) => JSON.stringify(click) });
+
 export function sampleClicks(count: number, changes: Partial<Click> = {}): Click[] {
   return Array.from({ length: count }, () => sampleClick(changes));
 }

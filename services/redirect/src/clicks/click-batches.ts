@@ -18,6 +18,8 @@ type Part = {
   /** So many of them cannot be read. They come to their end with the others, so that it is written down at once. */
   damaged: number;
   to: number;
+  /** Bytes of frames in memory that they are, where the stretch has more; else 0. */
+  cut: number;
 };
 
 export type Batch = {
@@ -46,8 +48,9 @@ export type ClickBatches = ReturnType<typeof createClickBatches>;
 export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
   const counts: BatchCounts = { found: 0, damaged: 0, settled: 0, unspooled: 0, leftSettled: 0, readFailures: 0 };
   let failuresInARow = 0;
+  let clicksMax = CLICK_BATCH_LIMIT;
 
-  /** Takes stretches in memory, as many as fit. */
+  /** Takes stretches in memory, as many as fit, or the beginning of one that does not. */
   function fromMemory(): Batch {
     const batch: Batch = { payloads: [], parts: [] };
     let bytes = 0;
@@ -55,12 +58,18 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
       const { frames, clicks } = stretch;
       if (frames === null) break;
       bytes += frames.length;
-      const isFull = batch.payloads.length + clicks > CLICK_BATCH_LIMIT || bytes > BATCH_BYTES;
+      const isFull = batch.payloads.length + clicks > clicksMax || bytes > BATCH_BYTES;
       if (batch.parts.length > 0 && isFull) break;
+      if (clicks > clicksMax) return beginningOf(stretch, frames);
       batch.payloads.push(...splitFrames(frames));
-      batch.parts.push({ stretch, clicks, damaged: 0, to: 0 });
+      batch.parts.push({ stretch, clicks, damaged: 0, to: 0, cut: 0 });
     }
     return batch;
+  }
+
+  function beginningOf(stretch: Stretch, frames: Buffer): Batch {
+    const { payloads, used } = readFrames(frames, { last: true, limit: clicksMax });
+    return { payloads, parts: [{ stretch, clicks: payloads.length, damaged: 0, to: 0, cut: used }] };
   }
 
   /** Reads on where the first stretch begins. Null where nothing was found there; then it has grown shorter, or is gone. */
@@ -74,14 +83,14 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
     if (bytes.length < length) place.to = from + bytes.length;
     const { payloads, used } = readFrames(bytes, {
       last: bytes.length < length || from + length >= to,
-      limit: CLICK_BATCH_LIMIT,
+      limit: clicksMax,
     });
     // The stretch may have grown meanwhile, and may until the batch is settled.
     const isWhole = from + used >= place.to;
     addFound(stretch, payloads.length);
     // What is not there is damaged.
     const damaged = isWhole ? stretch.clicks - payloads.length : 0;
-    const part = { stretch, clicks: payloads.length + damaged, damaged, to: from + used };
+    const part = { stretch, clicks: payloads.length + damaged, damaged, to: from + used, cut: 0 };
     if (payloads.length > 0) return { payloads, parts: [part] };
     settlePart(part);
     return null;
@@ -98,14 +107,15 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
     if (stretch.place !== null) spool?.correct(stretch.place.segment, by);
   }
 
-  function settlePart({ stretch, clicks, damaged, to }: Part): void {
+  function settlePart({ stretch, clicks, damaged, to, cut }: Part): void {
     const { frames, place, uncertain, isLeft } = stretch;
     counts.damaged += damaged;
     if (isLeft) counts.leftSettled += clicks;
     else if (isPlaced(stretch)) counts.settled += clicks;
     else if (!uncertain) counts.unspooled += clicks;
     if (frames === null && place !== null) place.from = to;
-    queue.settle(clicks, frames !== null || place === null || to >= place.to);
+    if (cut > 0) queue.cut(cut);
+    queue.settle(clicks, cut === 0 && (frames !== null || place === null || to >= place.to));
     if (place !== null) spool?.settle(place.segment, clicks);
   }
 
@@ -116,7 +126,7 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
     if (failuresInARow < READ_TRIES) return;
     failuresInARow = 0;
     const { clicks, place } = stretch;
-    settlePart({ stretch, clicks, damaged: clicks, to: place?.to ?? 0 });
+    settlePart({ stretch, clicks, damaged: clicks, to: place?.to ?? 0, cut: 0 });
   }
 
   return {
@@ -136,6 +146,15 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
         noteReadFailure(stretch);
         throw error;
       }
+    },
+    /**
+     * A batch is larger than somebody on the way to the ingest lets pass. Makes this one, and all after it, half as large;
+     * false where it is a single click.
+     */
+    divide({ payloads }: Batch): boolean {
+      if (payloads.length <= 1) return false;
+      clicksMax = Math.floor(payloads.length / 2);
+      return true;
     },
     /** A batch has come to its end. */
     settle({ parts }: Batch): void {

@@ -1,5 +1,5 @@
 // The way of a click behind the ring, on a disk and an ingest that do what a test says.
-import type { Click } from "@linkfence/contracts";
+import type { Click, DropReport } from "@linkfence/contracts";
 import { waitFor } from "@linkfence/testkit";
 import { makeEntry } from "../domain/entry.ts";
 import type { Disk } from "../spool/disk.fixture.ts";
@@ -14,6 +14,7 @@ const nobody = { referrer: undefined, userAgent: undefined, prefetch: false, ori
 
 export const AWAY: SendResult = { kind: "failed", reason: "away" };
 export const REFUSED: SendResult = { kind: "refused", reason: "the ingest answered 400" };
+export const TOO_LARGE: SendResult = { kind: "too-large", reason: "the ingest answered 413" };
 export const stored = (inserted: number, duplicate = 0): SendResult => ({
   kind: "stored",
   result: { received: inserted + duplicate, inserted, duplicate, refused: 0 },
@@ -52,6 +53,7 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
   const ring = createClickRing(capacity);
   const sent: string[][] = [];
   const troubles: (string | null)[] = [];
+  const told: DropReport[] = [];
   const now = () => performance.now();
   const place = { directory: "/spool", maxBytes, segmentBytes: 100_000 };
   const lock = async () => ({ release: async () => {}, holds: async () => true });
@@ -67,6 +69,8 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
     },
     newClickId: (at) => `${at}-${++ids}`,
     onTrouble: (reason) => troubles.push(reason),
+    tellDrops: async (report) => void told.push(report),
+    onUntold: () => {},
   };
   const path = createClickPath(options);
   running.push(path);
@@ -75,7 +79,7 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
   };
   const drained = () => waitFor("an empty ring", () => path.stats().inRing === 0);
   const settled = () => waitFor("the end of every click", () => path.ledger().inFlight === 0);
-  return { path, start, spool, sent, troubles, click, drained, settled };
+  return { path, start, spool, sent, troubles, told, click, drained, settled };
 }
 
 /** The right side of the ledger less its left one. */

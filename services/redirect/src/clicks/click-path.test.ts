@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { until } from "@linkfence/testkit";
 import fc from "fast-check";
 import { createDisk } from "../spool/disk.fixture.ts";
-import { AWAY, createIngest, gap, REFUSED, startPath, stopPaths, stored } from "./click-path.fixture.ts";
+import { AWAY, createIngest, gap, REFUSED, startPath, stopPaths, stored, TOO_LARGE } from "./click-path.fixture.ts";
 
 afterEach(stopPaths);
 
@@ -36,6 +36,25 @@ describe.each([
     expect(inserted + dropped["batch-refused"]).toBe(1200);
   });
 
+  test("a batch that is too large for somebody on the way is divided, and so are those after it", async () => {
+    const { path, sent, click, settled } = await startPath({
+      ...how(),
+      answer: ({ length }) => (length > 37 ? TOO_LARGE : stored(length)),
+    });
+    click(1200);
+    await settled();
+    expect(path.ledger()).toMatchObject({ inserted: 1200, dropped: { "batch-refused": 0 } });
+    expect([gap(path), path.stats().memoryBytes]).toEqual([0, 0]);
+    expect(sent.filter(({ length }) => length > 37).length).toBeLessThan(8);
+  });
+
+  test("a single click that is too large is dropped and counted", async () => {
+    const { path, click, settled } = await startPath({ ...how(), answer: () => TOO_LARGE });
+    click(5);
+    await settled();
+    expect(path.ledger()).toMatchObject({ inserted: 0, dropped: { "batch-refused": 5 } });
+  });
+
   test("a stop sends what is left", async () => {
     const { path, click } = await startPath({ ...how(), answer: ({ length }) => stored(length) });
     click(1500);
@@ -44,7 +63,7 @@ describe.each([
   });
 
   test("every click is accounted for at every moment, whatever the ingest answers", async () => {
-    const answers = fc.array(fc.constantFrom("stored", "failed", "refused"), { minLength: 1, maxLength: 6 });
+    const answers = fc.array(fc.constantFrom("stored", "failed", "refused", "large"), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(answers, fc.integer({ min: 0, max: 20 }), async (list, count) => {
         const gaps: number[] = [];
@@ -54,6 +73,7 @@ describe.each([
           answer: ({ length }, attempt) => {
             gaps.push(gap(path));
             const answer = list[(attempt - 1) % list.length];
+            if (answer === "large") return TOO_LARGE;
             return answer === "stored" ? stored(length) : answer === "failed" ? AWAY : REFUSED;
           },
         });
@@ -70,10 +90,11 @@ describe.each([
 });
 
 test("without a spool a stop counts what could not be sent in time", async () => {
-  const { path, click } = await startPath({ answer: () => AWAY });
+  const { path, told, click } = await startPath({ answer: () => AWAY });
   click(1500);
   await path.stop(20);
   expect(path.ledger()).toMatchObject({ accepted: 1500, dropped: { stopped: 1500 }, inFlight: 0 });
+  expect(told).toMatchObject([{ totals: [{ reason: "stopped", total: 1500 }] }]);
 });
 
 describe("the spool", () => {

@@ -22,13 +22,17 @@ export type ClickPathOptions = Pick<SenderOptions, "send" | "now" | "random" | "
     /** Clicks that the ring can hold. */
     capacity: number;
     spool: Spool | null;
+    /** Tells the ingest what was dropped, at the very end. May reject. */
+    tellDrops: (report: DropReport) => Promise<void>;
+    /** Told when that failed: of how many clicks the statistics will not know. */
+    onUntold: (dropped: number, error: unknown) => void;
   };
 
 export type ClickPath = ReturnType<typeof createClickPath>;
 
 /** Starts carrying clicks at once, those first that an earlier process left in the spool. */
 export function createClickPath(options: ClickPathOptions) {
-  const { ring, start, capacity, spool, newClickId, countryOf, ...sending } = options;
+  const { ring, start, capacity, spool, newClickId, countryOf, tellDrops, onUntold, ...sending } = options;
   // Without a spool it is the ring that is bounded.
   const queue = createClickQueue(spool === null ? Number.POSITIVE_INFINITY : capacity * MEMORY_BYTES_PER_CLICK);
   for (const left of spool?.left ?? []) queue.addLeft(left);
@@ -82,6 +86,24 @@ export function createClickPath(options: ClickPathOptions) {
     spool?.disown();
   }
 
+  /**
+   * What was dropped, for the statistics: also by earlier processes on the spool, whose last words may not have arrived. Of
+   * clicks in segments only what is written down, as the next process sends the others again. `killed` is what earlier ones
+   * may have lost by their unclean ends, at the most, and `killed-unknown` how many of these ends may have taken any number.
+   */
+  function dropReport(): DropReport {
+    const { incarnation, at: since } = spool?.first ?? start;
+    const own = spool?.told(drops()) ?? drops();
+    const earlier = spool?.earlier ?? { lost: 0, unknown: 0, drops: NO_DROPS };
+    const counts = Object.entries({
+      ...makeDrops((reason) => earlier.drops[reason] + own[reason]),
+      [KILLED.atMost]: earlier.lost,
+      [KILLED.unknown]: earlier.unknown,
+    });
+    const totals = counts.map(([reason, total]) => ({ reason, total })).filter(({ total }) => total > 0);
+    return { incarnation, since, totals };
+  }
+
   return {
     /**
      * Sends what is left for up to `timeoutMs`. What remains then is in the spool, for the next process; what is in memory
@@ -94,6 +116,9 @@ export function createClickPath(options: ClickPathOptions) {
       giveUp();
       const { left } = counted();
       await spool?.close(counted, queue.clicks() - left - givenUp);
+      // Where there is a spool, the next process on it tells of them.
+      if (spool === null && droppedStopped > 0)
+        await tellDrops(dropReport()).catch((error: unknown) => onUntold(droppedStopped, error));
     },
     /**
      * `accepted + recovered = inserted + duplicate + deadLettered + refused + dropped + inFlight`, at every moment.
@@ -106,23 +131,7 @@ export function createClickPath(options: ClickPathOptions) {
       const found = recovered + batches.counts().found;
       return { accepted, recovered: found, inserted, duplicate, deadLettered, refused, dropped: drops(), inFlight };
     },
-    /**
-     * What was dropped, for the statistics: also by earlier processes on the spool, whose last words may not have arrived. Of
-     * clicks in segments only what is written down, as the next process sends the others again. `killed` is what earlier ones may
-     * have lost by their unclean ends, at the most, and `killed-unknown` how many of these ends may have taken any number.
-     */
-    dropReport(): DropReport {
-      const { incarnation, at: since } = spool?.first ?? start;
-      const own = spool?.told(drops()) ?? drops();
-      const earlier = spool?.earlier ?? { lost: 0, unknown: 0, drops: NO_DROPS };
-      const counts = Object.entries({
-        ...makeDrops((reason) => earlier.drops[reason] + own[reason]),
-        [KILLED.atMost]: earlier.lost,
-        [KILLED.unknown]: earlier.unknown,
-      });
-      const totals = counts.map(([reason, total]) => ({ reason, total })).filter(({ total }) => total > 0);
-      return { incarnation, since, totals };
-    },
+    dropReport,
     stats: () => ({
       batches: sender.counts().batches,
       failures: sender.counts().failures,

@@ -89,6 +89,15 @@ export function createClickQueue(memoryBytes: number) {
       stretches = stretches.slice(first);
       first = 0;
     },
+    /** So many bytes at the beginning of the first stretch, which is in memory, have come to their end. */
+    cut(length: number): void {
+      const stretch = stretches[first];
+      if (!stretch?.frames) return;
+      // A copy, as a part would hold all of it in memory.
+      stretch.frames = Buffer.from(stretch.frames.subarray(length));
+      bytes -= length;
+      if (stretch.place !== null) stretch.place.from += length;
+    },
     /** The first stretch turns out to have so many more clicks, or fewer. */
     correct(by: number): void {
       const stretch = stretches[first];

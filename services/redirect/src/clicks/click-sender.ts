@@ -9,8 +9,13 @@ const IDLE_MS = 100;
 /** First and longest pause after a failure; each is shortened by up to half, at random. */
 const BACKOFF_MS = { first: 100, longest: 5000 };
 
-/** What became of one attempt. `refused`: the ingest will never take this batch. `failed`: it may, later. */
-export type SendResult = { kind: "stored"; result: ClickBatchResult } | { kind: "refused" | "failed"; reason: string };
+/**
+ * What became of one attempt. `refused`: the ingest will never take this batch. `too-large`: it may take a smaller one.
+ * `failed`: it may, later.
+ */
+export type SendResult =
+  | { kind: "stored"; result: ClickBatchResult }
+  | { kind: "refused" | "too-large" | "failed"; reason: string };
 
 export type SenderOptions = {
   batches: ClickBatches;
@@ -68,7 +73,10 @@ export function createClickSender(options: SenderOptions) {
     if (batch === null || halt.signal.aborted) return;
     sentAt = now();
     const outcome = await send(batch.payloads, halt.signal);
-    if (outcome.kind !== "failed") settle(batch, outcome);
+    if (outcome.kind === "too-large" && batches.divide(batch)) {
+      onTrouble(`${outcome.reason} to ${batch.payloads.length} clicks at once: fewer are sent from now on`);
+      batch = null;
+    } else if (outcome.kind !== "failed") settle(batch, outcome);
     else if (!halt.signal.aborted) await fail(outcome.reason);
   }
 

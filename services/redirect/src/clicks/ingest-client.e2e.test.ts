@@ -90,7 +90,11 @@ describe("a batch", () => {
     },
   );
 
-  test.each([400, 413, 415, 422])("is given up after a %d, which is about the batch itself", async (status) => {
+  test("is divided after a 413: a proxy in front of the ingest may let only smaller ones pass", async () => {
+    expect(await sendTo(answer(413, ""))).toEqual({ kind: "too-large", reason: "the ingest answered 413" });
+  });
+
+  test.each([400, 415, 422])("is given up after a %d, which is about the batch itself", async (status) => {
     expect(await sendTo(answer(status, ""))).toEqual({ kind: "refused", reason: `the ingest answered ${status}` });
   });
 

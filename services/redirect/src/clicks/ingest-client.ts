@@ -42,7 +42,7 @@ export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestC
         maxBytes: ANSWER_MAX_BYTES,
       });
       if (status === 200) return { kind: "stored", result: readResult(text, payloads.length) };
-      return { kind: isFinal(status) ? "refused" : "failed", reason: `the ingest answered ${status}` };
+      return { kind: kindOf(status), reason: `the ingest answered ${status}` };
     } catch (error) {
       const reason =
         attempt.signal.aborted && !signal.aborted
@@ -67,7 +67,11 @@ export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestC
   }
 }
 
-/** The batch itself is at fault: too large, or of a shape this ingest does not know. Everything else may pass. */
-function isFinal(status: number): boolean {
-  return status === 400 || status === 413 || status === 415 || status === 422;
+/**
+ * The batch itself may be at fault: of a shape this ingest does not know; or too large, for a proxy in front of it perhaps
+ * (413, RFC 9110 section 15.5.14). Everything else may pass.
+ */
+function kindOf(status: number): "refused" | "too-large" | "failed" {
+  if (status === 413) return "too-large";
+  return status === 400 || status === 415 || status === 422 ? "refused" : "failed";
 }

@@ -2,9 +2,12 @@ import { stat } from "node:fs/promises";
 import { afterEach, expect, jest, test } from "@jest/globals";
 import { createOperations } from "./operations.ts";
 
-afterEach(() => void jest.useRealTimers());
-
 const troubles: string[] = [];
+afterEach(() => {
+  jest.useRealTimers();
+  troubles.length = 0;
+});
+
 const create = () => createOperations((what) => void troubles.push(what));
 /** As a process that is stopped and goes on: neither timers nor what has ended are looked at meanwhile. */
 const stopFor = (ms: number) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);

@@ -235,8 +235,9 @@ export function createSegments(options: SegmentsOptions) {
       for (const segment of live) removeIfSettled(segment);
     },
 
-    /** The last group found no room, and segments that have come to their end could make some. */
-    wantsRoom: () => isFull && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
+    /** The last group found no room, here or on the disk, and segments that have come to their end could make some. */
+    wantsRoom: () =>
+      (isFull || failuresInARow > 0) && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
 
     /** Clicks of the last group that was `uncertain` are dropped: no other process is to find any of them. */
     disown(): void {

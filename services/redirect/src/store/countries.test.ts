@@ -39,10 +39,14 @@ describe("a file of countries", () => {
     ["ends early", makeMmdb("NZ", "DE").subarray(0, 60)],
   ])("that %s is refused, with the setting's name", async (_what, content) => {
     await expect(openCountries(await write(content))).rejects.toThrow(ConfigError);
-    await expect(openCountries(await write(content))).rejects.toThrow("CLICK_MMDB_FILE cannot be used");
+    await expect(openCountries(await write(content))).rejects.toThrow(
+      "CLICK_MMDB_FILE must name a readable file in MaxMind's format",
+    );
   });
 
   test("that is missing is refused, with the setting's name", async () => {
-    await expect(openCountries(join(directory, "none"))).rejects.toThrow("CLICK_MMDB_FILE cannot be used");
+    await expect(openCountries(join(directory, "none"))).rejects.toThrow(
+      "CLICK_MMDB_FILE must name a readable file in MaxMind's format",
+    );
   });
 });

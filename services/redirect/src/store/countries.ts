@@ -34,6 +34,6 @@ async function read(path: string): Promise<Reader<CountryResponse>> {
     return reader;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([`CLICK_MMDB_FILE cannot be used (${path}): ${reason}`]);
+    throw new ConfigError([`CLICK_MMDB_FILE must name a readable file in MaxMind's format (${path}): ${reason}`]);
   }
 }

@@ -31,13 +31,28 @@ type Read<T> = { ok: true; value: T } | { ok: false; fault: FieldFault };
 export function decidePeriod(query: StatsQuery, now: number): PeriodDecision {
   const { from, to, interval = "day", timezone = "UTC" } = query;
   const zone = findTimeZone(timezone);
-  if (!zone) return refuse("timezone", "timezone", "must be a name of the IANA time zone data base, as Europe/Berlin");
+  if (!zone) return refuseZone();
   const ends = readEnds(zone, { from, to }, now);
   if (!ends.ok) return ends;
   const edges = cut(zone, interval, ends.value);
   if (edges) return { ok: true, period: { zone, interval, edges } };
   const detail = `must lie closer to the end of the period, which has more than ${STATS_POINTS_MAX} ${interval}s`;
   return refuse("from", "points", detail);
+}
+
+export type StartDecision = { ok: true; zone: TimeZone; from: number } | { ok: false; fault: FieldFault };
+
+/**
+ * Decides where counts begin that have no end and no points, so that there can be any number of hours in them.
+ * @param now ms since 1970
+ */
+export function decideStart(query: Pick<StatsQuery, "from" | "timezone">, now: number): StartDecision {
+  const { from, timezone = "UTC" } = query;
+  const zone = findTimeZone(timezone);
+  if (!zone) return refuseZone();
+  const ends = readEnds(zone, { from, to: undefined }, now);
+  if (ends.ok) return { ok: true, zone, from: ends.value.from };
+  return ends.fault.rule === "order" ? refuse("from", "order", "must be before now") : ends;
 }
 
 type Ends = { from: number; to: number };
@@ -98,6 +113,10 @@ function ceilQuarter(at: number): number {
 
 function floorQuarter(at: number): number {
   return Math.floor(at / QUARTER_MS) * QUARTER_MS;
+}
+
+function refuseZone() {
+  return refuse("timezone", "timezone", "must be a name of the IANA time zone data base, as Europe/Berlin");
 }
 
 function refuse(field: string, rule: string, detail: string): { ok: false; fault: FieldFault } {

@@ -74,7 +74,7 @@ function subjectOf(request: Request): string | null {
   return names.length === 0 ? null : names.join("/").slice(0, SUBJECT_MAX);
 }
 
-/** The status, what was made by its name, and of a batch or a file how many things it was about. */
+/** The status, what was made by its name, and of a batch or a file how many links it made or revoked. */
 function whatCameOf(reply: Reply): Record<string, unknown> {
   const { status, headers, created = headers?.Location?.split("/").at(-1), count } = reply;
   return {

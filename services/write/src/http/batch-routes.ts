@@ -71,7 +71,7 @@ export function batchRoutes(deps: BatchRouteDeps): Routes {
   async function createAll(value: object, author: Author): Promise<Reply> {
     const { judged, drafts } = judge(validateBatch(value).links);
     const outcomes = drafts.length > 0 ? await links.createBatch(drafts, author) : [];
-    return { status: 200, body: present(judged, outcomes), count: judged.length };
+    return { status: 200, body: present(judged, outcomes), count: countLinks(outcomes) };
   }
 
   async function createAllOnce(value: object, author: Author, request: KeyedRequest): Promise<Reply> {
@@ -82,8 +82,13 @@ export function batchRoutes(deps: BatchRouteDeps): Routes {
       return replayOrRefuse(error, () => keyedLinks.find(request));
     }
     const { judged, drafts } = judge(items);
-    const render = (outcomes: readonly BatchOutcome[]) => JSON.stringify(present(judged, outcomes));
-    return { ...replyWith(await keyedLinks.createBatch(drafts, { author, request }, render)), count: items.length };
+    let count = 0;
+    const render = (outcomes: readonly BatchOutcome[]) => {
+      count = countLinks(outcomes);
+      return JSON.stringify(present(judged, outcomes));
+    };
+    const reply = replyWith(await keyedLinks.createBatch(drafts, { author, request }, render));
+    return { ...reply, count };
   }
 
   function presentItem(outcome: BatchOutcome | undefined): CreateItem {
@@ -97,7 +102,8 @@ export function batchRoutes(deps: BatchRouteDeps): Routes {
     const known = codes.filter(isCode);
     const revoked = known.length > 0 ? await links.revoke(known, author) : [];
     const each = revoked.values();
-    return { revoked, results: codes.map((code) => presentRevoked(isCode(code) ? each.next().value : undefined)) };
+    const results = codes.map((code, i) => (isCode(code) ? presentRevoked(each.next().value) : presentNoCode(i)));
+    return { revoked, results };
   }
 
   const createLinks = call({
@@ -128,7 +134,7 @@ export function batchRoutes(deps: BatchRouteDeps): Routes {
     describe: {
       operationId: "revokeLinks",
       summary: "Revoke up to 1,000 links at once",
-      description: `One transaction: all that can be revoked are revoked together. ${REVOKE_DESCRIPTION}`,
+      description: `One transaction: all that can be revoked are revoked together. What can be no code is 404 in its place, as any code that is unknown. ${REVOKE_DESCRIPTION}`,
       group: "Revocation",
       body: { schema: RevokeBatchRequest, mediaTypes: JSON_TYPE },
       answers: {
@@ -143,11 +149,26 @@ export function batchRoutes(deps: BatchRouteDeps): Routes {
         return revokeAll(body.codes, author);
       });
       const { status, effective } = await waitUntilEffective(deps, revoked, request, query);
-      return { status, body: { results, effective }, count: results.length };
+      const count = revoked.filter(({ outcome }) => outcome === "revoked").length;
+      return { status, body: { results, effective }, count };
     },
   });
 
   return { "/v1/links\\:batch": { post: createLinks }, "/v1/links\\:revoke": { post: revokeLinks } };
+}
+
+function countLinks(outcomes: readonly BatchOutcome[]): number {
+  return outcomes.filter((outcome) => !(outcome instanceof Problem)).length;
+}
+
+/** The same 404 as of an unknown code, which says why no link can have it. */
+function presentNoCode(index: number) {
+  const field = `codes[${index}]`;
+  const detail = "must be 3 to 32 letters, digits, - and _, or no link can have it";
+  return {
+    status: 404,
+    problem: problemBody(new Problem("not-found", `${field} ${detail}`, [{ field, rule: "code", detail }])),
+  };
 }
 
 function presentRevoked(revoked: RevokedCode | undefined) {

@@ -15,7 +15,7 @@ export type Reply = {
   headers?: Readonly<Record<string, string>>;
   /** Names what was made, for the audit, where no `Location` does. */
   created?: string;
-  /** How many things a batch was about, or a file became, for the audit. */
+  /** How many links a batch or a file made or revoked, for the audit. */
   count?: number;
 } & (
   | { body: unknown }

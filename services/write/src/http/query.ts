@@ -7,7 +7,7 @@ import type { Static, TObject } from "typebox";
 /**
  * Compiles the reading of a call's query parameters. Unknown and repeated ones are refused: who sends them expects an
  * effect. Nothing is guessed: an integer is digits, and neither `0x10` nor `1e1` nor blanks.
- * @param schema the parameters; of text, or integers that are not negative
+ * @param schema the parameters; of text, or integers
  * @returns a function that takes a request, and throws a Problem (400) that names parameter and rule
  */
 export function createQueryReader<Q extends TObject>(schema: Q): (request: Request) => Static<Q> {
@@ -29,7 +29,7 @@ export function createQueryReader<Q extends TObject>(schema: Q): (request: Reque
 
 /** What is no number stays text, which the schema refuses. Sixteen digits are more than any integer of the API has. */
 function readDigits(text: string): number | string {
-  return /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : text;
+  return /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : text;
 }
 
 /** What is no percent-encoded UTF-8 (RFC 3986 section 2.1) would be read as something that nobody wrote. */

@@ -82,13 +82,15 @@ function presentVerdict(verdict: Verdict, now: number): Effective {
   const { instances, missing } = verdict;
   if (verdict.kind === "confirmed")
     return { confirmed: true, by: verdict.by, afterMs: roundUp(verdict.afterMs), instances };
+  const shown = missing.slice(0, MISSING_SHOWN);
   return {
     confirmed: false,
     by: null,
     afterMs: null,
     instances,
     effectiveWithinMs: roundUp(Math.max(0, verdict.fencedAt - now)),
-    missing: missing.slice(0, MISSING_SHOWN).map(({ address }) => address),
+    missing: shown.map(({ address }) => address),
+    missingIds: shown.map(({ id }) => id),
   };
 }
 

@@ -1,5 +1,6 @@
 import {
   ClickPage,
+  type FieldFault,
   LinkStats,
   type LinkSums,
   ListClicksQuery,
@@ -11,14 +12,14 @@ import {
 } from "@linkfence/contracts";
 import { Type } from "typebox";
 import { describeLinkStats, describeOwnerStats } from "../domain/stats-answer.ts";
-import { decidePeriod, type Period } from "../domain/stats-period.ts";
-import { formatLocal } from "../domain/time-zone.ts";
+import { decidePeriod, decideStart, type Period } from "../domain/stats-period.ts";
+import { formatLocal, type TimeZone } from "../domain/time-zone.ts";
 import { LIVE_SCOPE, type LiveCountsStreams, type LiveWish } from "../live/live-counts.ts";
 import type { Statistics } from "../statistics.ts";
 import type { ClickListing } from "../store/click-listing.ts";
 import type { LinkStore } from "../store/links.ts";
 import { type Call, call, type Routes } from "./call.ts";
-import { EVENT_STREAM, prefersStream, STREAM_FIELDS } from "./event-stream.ts";
+import { EVENT_STREAM, prefersStream, STREAM_FIELDS, takesStreamAlone } from "./event-stream.ts";
 import { findLink } from "./links-routes.ts";
 import { PAGE_FIELDS, replyWithPage } from "./page-reply.ts";
 
@@ -31,6 +32,9 @@ export type StatsRouteDeps = {
   now: () => number;
 };
 
+/** Where the counts of a stream begin, in ms since 1970, and the zone in which that is told. */
+type Start = { zone: TimeZone; from: number };
+
 const CLICKS_DEFAULT = 100;
 /** Where a period ends that has no end: clicks of the next instant are in it, too. */
 const NEVER = Date.parse(STATS_LATEST);
@@ -42,7 +46,13 @@ two; \`dropped\` tells of those that never will be.`.replaceAll("\n", " ");
 const LIVE_DESCRIPTION =
   ` With \`Accept: ${EVENT_STREAM}\` the answer is a stream of server-sent events that does not end: each
 event \`counts\` has \`code\`, \`from\`, \`total\`, \`bots\` and \`prefetches\` as they are by then; one comes at once, and one
-whenever they have changed.`.replaceAll("\n", " ");
+whenever they have changed. \`from\` may be as long ago as one likes; \`to\` and \`interval\` are refused.`.replaceAll(
+    "\n",
+    " ",
+  );
+
+const NO_STREAM = "counts of all your links do not come as a stream: follow those of a link, at its /stats";
+const NO_STREAM_DESCRIPTION = ` There is no stream of them: who takes \`${EVENT_STREAM}\` alone is answered 406.`;
 
 /** The calls that tell what was counted. */
 export function statsRoutes(deps: StatsRouteDeps): Routes {
@@ -69,15 +79,16 @@ function linkStats({ links, statistics, live, now }: StatsRouteDeps): Call {
     },
     async handle(request, author, query) {
       request.res?.vary("Accept");
-      const period = periodOf(query, now());
-      const streams = prefersStream(request);
-      if (streams) refuseEnd(query);
-      const { code } = await findLink(links, request, author.owner);
-      if (!streams)
+      if (!prefersStream(request)) {
+        const period = periodOf(query, now());
+        const { code } = await findLink(links, request, author.owner);
         return { status: 200, body: describeLinkStats(period, await statistics.readLink(code, period.edges)) };
+      }
+      const start = startOf(query, now());
+      const { code } = await findLink(links, request, author.owner);
       if (request.method === "HEAD")
         return { status: 200, headers: STREAM_FIELDS, send: (response) => void response.end() };
-      return { status: 200, headers: STREAM_FIELDS, send: await live.admit(author, wishOf(code, period)) };
+      return { status: 200, headers: STREAM_FIELDS, send: await live.admit(author, wishOf(code, start)) };
     },
   });
 }
@@ -89,12 +100,14 @@ function ownerStats({ statistics, now }: StatsRouteDeps): Call {
     describe: {
       operationId: "getStats",
       summary: "Show how often your links were followed",
-      description: PERIOD_DESCRIPTION,
+      description: PERIOD_DESCRIPTION + NO_STREAM_DESCRIPTION,
       group: "Statistics",
       answers: { 200: { description: "The counts", schema: OwnerStats } },
-      problems: ["statistics-unavailable"],
+      problems: ["not-acceptable", "statistics-unavailable"],
     },
-    async handle(_request, { owner }, query) {
+    async handle(request, { owner }, query) {
+      request.res?.vary("Accept");
+      if (takesStreamAlone(request)) throw new Problem("not-acceptable", NO_STREAM);
       const period = periodOf(query, now());
       return { status: 200, body: describeOwnerStats(period, await statistics.readOwner(owner, period.edges)) };
     },
@@ -125,11 +138,24 @@ function listClicks({ links, clickListing }: StatsRouteDeps): Call {
 function periodOf(query: StatsQuery, now: number): Period {
   const decision = decidePeriod(query, now);
   if (decision.ok) return decision.period;
-  const { fault } = decision;
-  throw new Problem("invalid-request", `the query parameter ${fault.field} ${fault.detail}`, [fault]);
+  throw refusal(decision.fault);
 }
 
-function wishOf(code: string, { zone, edges: [since = NEVER] }: Period): LiveWish {
+/** Of a stream; it goes on for as long as it is read, so an end and steps would promise what it does not keep. */
+function startOf(query: StatsQuery, now: number): Start {
+  const field = (["to", "interval"] as const).find((name) => query[name] !== undefined);
+  if (field)
+    throw refusal({ field, rule: "stream", detail: "has no meaning for a stream, which has no end and no series" });
+  const decision = decideStart(query, now);
+  if (decision.ok) return decision;
+  throw refusal(decision.fault);
+}
+
+function refusal(fault: FieldFault): Problem {
+  return new Problem("invalid-request", `the query parameter ${fault.field} ${fault.detail}`, [fault]);
+}
+
+function wishOf(code: string, { zone, from: since }: Start): LiveWish {
   const from = formatLocal(zone, since);
   const describe = ({ total, bots, prefetches }: LinkSums) =>
     JSON.stringify({ code, total, bots, prefetches, from } satisfies LiveCounts);
@@ -139,11 +165,4 @@ function wishOf(code: string, { zone, edges: [since = NEVER] }: Period): LiveWis
 /** @returns what `LiveCountsOptions.read` needs: everything from a time on, and no values */
 export function readSince(statistics: Pick<Statistics, "readLink">) {
   return (code: string, since: number): Promise<LinkSums> => statistics.readLink(code, [since, NEVER], 0);
-}
-
-function refuseEnd(query: StatsQuery): void {
-  const field = (["to", "interval"] as const).find((name) => query[name] !== undefined);
-  if (!field) return;
-  const detail = "has no meaning for a stream, which goes on for as long as it is read";
-  throw new Problem("invalid-request", `the query parameter ${field} ${detail}`, [{ field, rule: "stream", detail }]);
 }

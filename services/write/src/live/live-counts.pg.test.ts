@@ -118,6 +118,16 @@ describe("a stream of counts", () => {
     await until(() => world.live.stats().open === 0);
   });
 
+  test("begins as long ago as one likes, as it has no points; what is none of a stream is named", async () => {
+    const reader = await world.read("/v1/links/one/stats?from=2020-01-01");
+    await reader.received(1);
+    expect(reader.events[0]?.data).toMatchObject({ from: "2020-01-01T00:00:00Z" });
+    reader.close();
+    const refused = async (query: string) => (await world.get(`/v1/links/one/stats?${query}`)).problem.detail;
+    expect(await refused("from=2099-01-01")).toBe("the query parameter from must be before now");
+    expect(await refused("to=nonsense")).toMatch(/^the query parameter to has no meaning for a stream/);
+  });
+
   test("that cannot be read for a while goes on when it can", async () => {
     const reader = await world.read();
     await reader.received(1);
