@@ -8,26 +8,12 @@ import { ensureAdminKey } from "./start/admin-key.ts";
 import { banner } from "./start/banner.ts";
 import { type Child, type ChildExit, startChild } from "./start/child.ts";
 import { ensureIngestSecret } from "./start/ingest-secret.ts";
+import { tellOfLeftSpools } from "./start/left-spools.ts";
 import { findTakenPorts } from "./start/ports.ts";
 import { planStart, type StartPlan } from "./start/settings.ts";
 
-const HELP = `Starts linkfence: an embedded PostgreSQL, the redirect, write and click-ingest services.
-
-Usage: npm start
-
-Environment, all of it optional (README.md lists the rest):
-  LINKFENCE_DATA_DIR   where data is kept                         .data
-  LINKFENCE_PORT_BASE  first port: redirects +0, admin API +1     7000
-  LINKFENCE_REDIRECTS  number of redirect processes               1
-  DATABASE_URL, STATS_DATABASE_URL   use these servers instead of the embedded one
-  PUBLIC_BASE_URL      origin of short URLs                       the redirect's own URL
-
-Ctrl-C or SIGTERM stops all of it; a second one stops it at once.
-Exit status: 0 stopped, 1 a part failed or a port is taken, 64 wrong arguments, 78 a setting or the data directory
-was refused.
-`;
-/** sysexits.h: EX_USAGE and EX_CONFIG. */
-const EXIT = { failed: 1, usage: 64, config: 78 };
+/** sysexits.h: EX_CONFIG. */
+const EXIT = { failed: 1, config: 78 };
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const complain = (line: string) => process.stderr.write(`linkfence: ${redact(line)}\n`);
@@ -127,13 +113,21 @@ async function main(): Promise<void> {
   if (taken.length > 0) throw new Error(portsTaken(taken));
   await makeDirectory("LINKFENCE_DATA_DIR", plan.dataDir);
   const spoolSetting = plan.config.CLICK_SPOOL_DIR === undefined ? "LINKFENCE_DATA_DIR" : "CLICK_SPOOL_DIR";
-  for (const { env } of plan.services)
-    if (env.CLICK_SPOOL_DIR !== undefined) await makeDirectory(spoolSetting, env.CLICK_SPOOL_DIR);
+  const spools = plan.services.flatMap(({ env }) => env.CLICK_SPOOL_DIR ?? []);
+  for (const path of spools) await makeDirectory(spoolSetting, path);
+  await tellOfLeftClicks(plan);
   const databases = await startDatabases(plan);
   const key = await ensureAdminKey(databases.DATABASE_URL, join(plan.dataDir, "admin-key"));
   const secret = await ensureIngestSecret(process.env, join(plan.dataDir, "click-ingest-secret"));
   await startServices(plan, { ...databases, ...secret });
   if (!stopping) say(banner(plan, key));
+}
+
+/** Says it at once: nothing else does. A directory that cannot be read is no reason not to start. */
+async function tellOfLeftClicks({ spoolDir, services }: StartPlan): Promise<void> {
+  const used = services.flatMap(({ env }) => (env.CLICK_SPOOL === "off" ? [] : (env.CLICK_SPOOL_DIR ?? [])));
+  const told = await tellOfLeftSpools(spoolDir, used).catch((error: unknown) => [describe(error)]);
+  for (const line of told) complain(line);
 }
 
 async function makeDirectory(setting: string, path: string): Promise<void> {
@@ -153,21 +147,14 @@ function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-if (process.argv.includes("--help")) {
-  say(HELP);
-} else if (process.argv.length > 2) {
-  complain(`unknown argument ${process.argv[2]}\n\n${HELP}`);
-  process.exitCode = EXIT.usage;
-} else {
-  // Whoever read the output has gone away, as `head` does, or a terminal.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => void stop("nobody reads on", 0));
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal).on("SIGHUP", onSignal);
-  try {
-    await main();
-  } catch (error) {
-    // What fails because it is being stopped is no news.
-    if (stopping === null) complain(describe(error));
-    const refused = error instanceof ConfigError || error instanceof LocalPostgresError;
-    await stop("cannot start", refused ? EXIT.config : EXIT.failed);
-  }
+// Whoever read the output has gone away, as `head` does, or a terminal.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => void stop("nobody reads on", 0));
+process.on("SIGINT", onSignal).on("SIGTERM", onSignal).on("SIGHUP", onSignal);
+try {
+  await main();
+} catch (error) {
+  // What fails because it is being stopped is no news.
+  if (stopping === null) complain(describe(error));
+  const refused = error instanceof ConfigError || error instanceof LocalPostgresError;
+  await stop("cannot start", refused ? EXIT.config : EXIT.failed);
 }

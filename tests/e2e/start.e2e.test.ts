@@ -101,8 +101,12 @@ describe("the start command", () => {
     expect((await readdir(env.CLICK_SPOOL_DIR)).sort()).toEqual(["redirect", "redirect-2"]);
     for (const offset of [0, 1, 2, 10, 11, 12, 20, 30]) expect(await listens(base + offset)).toBe(false);
 
+    const left = join(env.CLICK_SPOOL_DIR, "redirect-2");
+    await writeFile(join(left, "clicks-000000000001.spool"), Buffer.alloc(600));
     const second = start(env);
     await second.printed("linkfence is ready.");
+    // What was put there, and nothing of the process that had the directory before: that one sent it all.
+    expect(second.output()).toContain(`clicks (88 bytes) wait in ${left}: no process is started for them`);
     expect(second.output()).not.toContain(key);
     expect((await http.send(`http://127.0.0.1:${base}`, "/kept")).status).toBe(302);
     const total = async () => (await api<{ total: number }>("GET", "/v1/links/kept/stats")).json.total;
@@ -200,6 +204,19 @@ describe("the start command", () => {
     const third = start({ LINKFENCE_DATA_DIR: directory, CLICK_SPOOL_DIR: file });
     expect((await third.exited).code).toBe(78);
     expect(third.output()).toContain("CLICK_SPOOL_DIR cannot be made");
+  });
+
+  test.each([
+    { argument: "--help", code: 0 },
+    { argument: "--hepl", code: 64 },
+  ])("answers $argument where nothing is installed, and starts nothing", async ({ argument, code }) => {
+    // Without a PATH there is no npm, which it would need to install and build.
+    const asked = watchProcess(
+      spawn(process.execPath, ["scripts/start.mjs", argument], { env: {}, stdio: ["ignore", "pipe", "pipe"] }),
+    );
+    expect(await asked.exited).toEqual({ code, signal: null });
+    expect(asked.output()).toContain("Usage: npm start");
+    expect(asked.output().includes("unknown argument --hepl")).toBe(code !== 0);
   });
 
   test("says which port is taken and what to do", async () => {

@@ -1,6 +1,7 @@
 // A click has one end: what was dropped is not found again, and what is found again was not dropped, whenever a process ends.
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { until } from "@linkfence/testkit";
+import { accountPosition, decodeAccount, encodeAccount } from "../spool/account.ts";
 import { createDisk, type Disk } from "../spool/disk.fixture.ts";
 import { readFrames } from "../spool/frame.ts";
 import { AWAY, createIngest, gap, REFUSED, startPath, stopPaths, stored } from "./click-path.fixture.ts";
@@ -133,6 +134,41 @@ test("clicks dropped when a write failed half way and memory was full are not fo
   const { accepted, dropped } = first.path.ledger();
   const lost = dropped["spool-full"] + dropped["ring-full"] + first.path.stats().atRisk;
   expect((await finish(disk.copy())).rows + lost).toBe(accepted);
+});
+
+describe("clicks given up at a stop, whose writes failed half way", () => {
+  /** Two segments with ten clicks that were stored, and half of ten that were not; two processes stop, one is killed. */
+  async function endThrice() {
+    const disk = createDisk();
+    const first = await startPath({ disk, answer: () => AWAY });
+    for (const fault of [undefined, "short", undefined, "short"] as const) {
+      disk.breakBy((which, name) => (which === "write" && name.endsWith(".spool") ? fault : undefined));
+      first.click(10);
+      await first.drained();
+    }
+    disk.mend();
+    await first.path.stop(0);
+    expect(first.path.ledger()).toMatchObject({ accepted: 40, inFlight: 20, dropped: { stopped: 20 } });
+    const second = await startPath({ disk, answer: () => AWAY });
+    await second.path.stop(0);
+    await startPath({ disk, answer: () => AWAY });
+    return disk.copy();
+  }
+
+  test("are found by no process after it, however many segments hold parts of them", async () => {
+    const { last, rows } = await finish(await endThrice());
+    expect([rows, told(last, "stopped"), told(last, "damaged")]).toEqual([20, 20, 0]);
+  });
+
+  test("control: where it is not written down what to leave out, some of them are stored as well", async () => {
+    const disk = await endThrice();
+    const account = disk.files.get("/spool/account");
+    const written = decodeAccount(account?.bytes ?? Buffer.alloc(0));
+    if (written === null || account === undefined) throw new Error("there is no account");
+    encodeAccount({ ...written, cuts: [] }).copy(account.bytes, accountPosition(written.seq));
+    const { last, rows } = await finish(disk);
+    expect(rows + told(last, "stopped")).toBeGreaterThan(40);
+  });
 });
 
 describe("a segment that is removed while its clicks wait", () => {

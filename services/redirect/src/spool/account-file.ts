@@ -23,7 +23,7 @@ const DEADLINE_MS = 2000;
 const FROM_SEGMENTS: readonly DropReason[] = ["batch-refused", "damaged", "spool-full"];
 
 /** What of an account changes while its process runs. */
-export type Standing = Pick<Account, "settled" | "unspooled" | "left" | "front" | "cut" | "drops">;
+export type Standing = Pick<Account, "settled" | "unspooled" | "left" | "front" | "cuts" | "drops">;
 
 export type AccountFile = Awaited<ReturnType<typeof openAccountFile>>;
 
@@ -174,7 +174,7 @@ export async function openAccountFile({ fs, directory, now, onTrouble, onTried }
 
 /** Whether something is to be written down, be it that far less is to be reserved than was. */
 function isOld(written: Account, next: Account): boolean {
-  const of = ({ settled, unspooled, left, front, cut, drops }: Account) =>
-    JSON.stringify([settled, unspooled, left, front, cut, drops]);
+  const of = ({ settled, unspooled, left, front, cuts, drops }: Account) =>
+    JSON.stringify([settled, unspooled, left, front, cuts, drops]);
   return written.reserved > next.reserved + RESERVE_MIN || of(written) !== of(next);
 }

@@ -5,6 +5,7 @@ import {
   type Account,
   accountPosition,
   beginAccount,
+  CUTS_MAX,
   countMissing,
   decodeAccount,
   decodeHeader,
@@ -31,14 +32,14 @@ const account: Account = {
   unspooled: 30,
   left: 50,
   front: { base: 2, own: 3, number: 3, from: 512, clicks: 0 },
-  cut: null,
+  cuts: [],
   drops: { ...NO_DROPS, "ring-full": 20 },
   lostEarlier: 7,
   dropsEarlier: { ...NO_DROPS, "ring-full": 2, damaged: 1 },
   unknownEarlier: 1,
 };
 const header: SegmentHeader = {
-  ...{ incarnation: account.incarnation, number: 3, spooled: 12_000, unspooled: 25, cut: null },
+  ...{ incarnation: account.incarnation, number: 3, spooled: 12_000, unspooled: 25, cuts: [] },
   drops: { ...NO_DROPS, "ring-full": 25 },
 };
 const segment = { number: 3, header, clicks: 40 };
@@ -75,17 +76,17 @@ describe("the account of a process", () => {
 
   test("fits its block, as a header does, whatever its numbers are", () => {
     const drops = makeDrops(() => MAX);
-    const cut = { number: MAX, size: MAX };
+    const cuts = Array.from({ length: CUTS_MAX }, () => [MAX, MAX] as const);
     const first = { ...account.first, at: MAX };
     const front = { base: MAX, own: MAX, number: MAX, from: MAX, clicks: MAX };
     const counts = { reserved: MAX, settled: MAX, unspooled: MAX, left: MAX, lostEarlier: MAX, unknownEarlier: MAX };
     // The longest number of a file and the longest time of its birth that a file system gives.
     const home = `${2n ** 64n - 1n}-${BigInt(MAX) * 1000n}`;
     expect(
-      encodeAccount({ ...account, first, home, seq: MAX, ...counts, front, cut, drops, dropsEarlier: drops }),
+      encodeAccount({ ...account, first, home, seq: MAX, ...counts, front, cuts, drops, dropsEarlier: drops }),
     ).toHaveLength(1024);
     const { incarnation } = account;
-    expect(encodeHeader({ incarnation, number: MAX, spooled: MAX, unspooled: MAX, drops, cut })).toHaveLength(
+    expect(encodeHeader({ incarnation, number: MAX, spooled: MAX, unspooled: MAX, drops, cuts })).toHaveLength(
       HEADER_BLOCK,
     );
     expect(decodeHeader(encodeHeader(header))).toEqual(expect.objectContaining(header));
@@ -133,7 +134,7 @@ describe("what may be lost after an unclean end", () => {
   });
 
   const beginning = {
-    ...{ start: { incarnation: "next", at: 9 }, home: account.home, front: account.front, left: 40 },
+    ...{ start: { incarnation: "next", at: 9 }, home: account.home, front: account.front, cuts: [], left: 40 },
     ...{ former: account, isUnknown: false, segments: [segment] },
   };
 

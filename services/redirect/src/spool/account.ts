@@ -29,7 +29,9 @@ export type Front = {
 };
 
 /** What lies behind this size of a segment was dropped: a write failed half way, and nobody knows how much came of it. */
-export type Cut = { number: number; size: number };
+export type Cut = readonly [number: number, size: number];
+/** So many find room in an account and in a header, whatever their numbers are. */
+export const CUTS_MAX = 4;
 
 export type Account = {
   /** Id of the process. */
@@ -51,7 +53,8 @@ export type Account = {
   /** Clicks of earlier processes, in segments, that have not come to their end. */
   left: number;
   front: Front;
-  cut: Cut | null;
+  /** Of segments of this process and of earlier ones, for as long as they are there. */
+  cuts: readonly Cut[];
   /** Clicks that this process dropped. */
   drops: Drops;
   /** Clicks that earlier processes on this directory may have lost, at the most, and those that they dropped. */
@@ -69,7 +72,7 @@ export type SegmentHeader = {
   /** As in the account, at the time when the segment was begun. */
   unspooled: number;
   drops: Drops;
-  cut: Cut | null;
+  cuts: readonly Cut[];
 };
 
 /** Written by a later version, which may keep things that this one would lose. */
@@ -90,7 +93,7 @@ function decodeBlock(block: Buffer): Record<string, unknown> | null {
   if (payload === undefined || damaged > 0) return null;
   const content = JSON.parse(payload.toString("utf8")) as Record<string, unknown>;
   if (content.format !== FORMAT) throw new UnknownFormat(`format ${String(content.format)} is not known`);
-  return content;
+  return { cuts: [], ...content };
 }
 
 export const encodeAccount = (account: Account) => encodeBlock(account, ACCOUNT_BLOCK);
@@ -171,6 +174,8 @@ export type Beginning = {
   start: Start;
   home: string;
   front: Front;
+  /** Of segments that are there still. */
+  cuts: readonly Cut[];
   /** Clicks that are to be sent first. */
   left: number;
   /** Null where there is none that is whole; `isUnknown` says then whether there must have been one. */
@@ -184,9 +189,9 @@ export type Beginning = {
  * How the account of a process begins that comes after others. In a copy of their directory it goes by a name of its own, as the
  * original may be in use under theirs, and leaves to that what they had told of already.
  */
-export function beginAccount({ start, home, front, left, former, isUnknown, segments }: Beginning) {
+export function beginAccount({ start, home, front, cuts, left, former, isUnknown, segments }: Beginning) {
   const none = makeDrops(() => 0);
-  const base = { incarnation: start.incarnation, home, clean: false, settled: 0, unspooled: 0, left, front, cut: null };
+  const base = { incarnation: start.incarnation, home, clean: false, settled: 0, unspooled: 0, left, front, cuts };
   if (former === null) {
     const unknownEarlier = isUnknown ? 1 : 0;
     return { ...base, first: start, seq: 1, drops: none, lostEarlier: 0, dropsEarlier: none, unknownEarlier };

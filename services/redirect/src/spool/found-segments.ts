@@ -1,5 +1,13 @@
 // What an earlier process left in a directory: which segments there are, what of them is still to be sent, and what is damaged.
-import { type Account, type Cut, decodeHeader, HEADER_BLOCK, type SegmentHeader, UnknownFormat } from "./account.ts";
+import {
+  type Account,
+  CUTS_MAX,
+  type Cut,
+  decodeHeader,
+  HEADER_BLOCK,
+  type SegmentHeader,
+  UnknownFormat,
+} from "./account.ts";
 import type { FileSystem, SpoolFile } from "./file-system.ts";
 import { readFrames } from "./frame.ts";
 import { segmentName, segmentNumber } from "./segment.ts";
@@ -24,6 +32,8 @@ export type Found = {
   done: readonly { number: number; size: number }[];
   /** Greater than all numbers that were ever given here. */
   firstNumber: number;
+  /** What is not to be read of segments that are there. */
+  cuts: readonly Cut[];
   /** Every segment could be read. */
   isComplete: boolean;
   damaged: number;
@@ -52,17 +62,21 @@ export async function findSegments(
       return undefined;
     }
   };
-  const cuts: Cut[] = former?.cut ? [former.cut] : [];
+  const told: Cut[] = [...(former?.cuts ?? [])];
   const headed: { number: number; size: number; header: SegmentHeader | null }[] = [];
   for (const { number, size } of numbered) {
     const header = await attempt(() => reading(fs, pathOf(number), readHeader));
     if (header === undefined) continue;
-    if (header?.cut) cuts.push(header.cut);
+    if (header !== null) told.push(...header.cuts);
     headed.push({ number, size, header });
   }
+  const cuts = joinCuts(
+    told,
+    all.map(({ number }) => number),
+  );
   const segments: FoundSegment[] = [];
   for (const each of headed) {
-    const size = Math.min(each.size, ...cuts.filter(({ number }) => number === each.number).map((cut) => cut.size));
+    const size = Math.min(each.size, ...cuts.flatMap(([number, end]) => (number === each.number ? end : [])));
     const segment = await attempt(() =>
       reading(fs, pathOf(each.number), (file) => lookThrough(file, { ...each, size }, former)),
     );
@@ -72,10 +86,19 @@ export async function findSegments(
   return {
     segments,
     done: all.filter(({ number }) => isSettled(former, number)),
-    firstNumber: Math.max(all.at(-1)?.number ?? 0, former?.front.number ?? 0) + 1,
+    firstNumber: Math.max(all.at(-1)?.number ?? 0, former?.front.number ?? 0, ...told.map(([number]) => number)) + 1,
+    cuts,
     isComplete: segments.length === numbered.length,
     damaged: segments.reduce((total, { clicks, whole }) => total + clicks - whole, 0),
   };
+}
+
+/** One for each segment that is there; no process has more of them at a time than it writes down. */
+function joinCuts(told: readonly Cut[], there: readonly number[]): Cut[] {
+  const sizes = new Map<number, number>();
+  for (const [number, size] of told)
+    if (there.includes(number)) sizes.set(number, Math.min(size, sizes.get(number) ?? size));
+  return [...sizes].slice(-CUTS_MAX);
 }
 
 /** Of a segment that was there when the account of its process began, and lies before the front. */

@@ -42,7 +42,7 @@ export type Spool = Awaited<ReturnType<typeof openSpool>>;
 /** A segment of an earlier process, whose clicks are to be sent first. */
 export type Left = LeftPart & { segment: Segment };
 /** What its process counts. `front`: the first of its clicks in segments, where there is one. */
-export type Counted = Omit<Standing, "front" | "cut"> & { front: Omit<Front, "base" | "own"> | null };
+export type Counted = Omit<Standing, "front" | "cuts"> & { front: Omit<Front, "base" | "own"> | null };
 
 /** Opens it. Throws a ConfigError where the directory cannot be used. */
 export async function openSpool(options: SpoolOptions) {
@@ -60,7 +60,8 @@ export async function openSpool(options: SpoolOptions) {
     const isUnknown = segments.length > 0 || names.some(({ name }) => name === "account");
     const front = frontOf(found);
     const left = segments.reduce((total, { clicks }) => total + clicks, 0);
-    const account = beginAccount({ start, home, front, left, former, isUnknown, segments });
+    const { cuts } = found;
+    const account = beginAccount({ start, home, front, cuts, left, former, isUnknown, segments });
     await file.begin(account);
     const earlier = {
       lost: account.lostEarlier,
@@ -111,6 +112,7 @@ function assemble(options: SpoolOptions, { lock, file, found, first, earlier, ba
   const segments = createSegments({
     ...options,
     firstNumber: found.firstNumber,
+    cuts: found.cuts,
     header: () => {
       const { unspooled = 0, drops = NO_DROPS } = standing?.() ?? {};
       return { incarnation, unspooled, drops: file.told(drops) };
@@ -122,7 +124,7 @@ function assemble(options: SpoolOptions, { lock, file, found, first, earlier, ba
   const left: Left[] = found.segments.map((each) => ({ ...each, segment: segments.adopt(each) }));
   const standingOf = ({ front, ...counted }: Counted): Standing => {
     const { base: first, own } = base;
-    return { ...counted, front: { base: first, own, ...(front ?? segments.end()) }, cut: segments.cut() };
+    return { ...counted, front: { base: first, own, ...(front ?? segments.end()) }, cuts: segments.cuts() };
   };
 
   return {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { HEADER_BLOCK } from "./account.ts";
+import { CUTS_MAX, HEADER_BLOCK } from "./account.ts";
 import { createDisk, type Disk, type Fault } from "./disk.fixture.ts";
 import { NO_DROPS } from "./drops.ts";
 import { encodeFrames, splitFrames } from "./frame.ts";
@@ -27,7 +27,14 @@ afterEach(() => void jest.useRealTimers());
 
 const create = (over: Partial<SegmentsOptions> = {}) =>
   createSegments({
-    ...{ fs: disk.fs, directory: "/spool", maxBytes: 4 * 1024 * KIB, segmentBytes: 400 * KIB, firstNumber: 1 },
+    ...{
+      fs: disk.fs,
+      directory: "/spool",
+      maxBytes: 4 * 1024 * KIB,
+      segmentBytes: 400 * KIB,
+      firstNumber: 1,
+      cuts: [],
+    },
     header: () => ({ incarnation: "me", unspooled: 0, drops: NO_DROPS }),
     now: () => mono,
     settledBefore: () => Number.POSITIVE_INFINITY,
@@ -111,6 +118,40 @@ describe("a disk that fails", () => {
       expect(disk.names()).toEqual(["clicks-000000000002.spool"]);
     },
   );
+
+  test("in the first group of a segment, again and again, leaves nothing behind, and is tried again", async () => {
+    await close();
+    segments = create({ settledBefore: () => 0 });
+    disk.breakBy((which, name) =>
+      which === "write" && name !== "" && callsOf(`write ${name}`) > 1 ? "short" : undefined,
+    );
+    for (let count = 0; count < 2 * CUTS_MAX; count += 1) {
+      expect(await append()).toBe("uncertain");
+      mono += 1000;
+      await until(() => disk.names().length === 0);
+    }
+    segments.disown();
+    expect(segments.cuts()).toEqual([]);
+    disk.mend();
+    expect(place(await append()).segment.number).toBe(2 * CUTS_MAX + 1);
+  });
+
+  test("behind clicks that wait is tried as often as can be written down, and again when some have come to their end", async () => {
+    const places: Place[] = [];
+    for (let number = 1; number <= CUTS_MAX; number += 1) {
+      places.push(place(await append()));
+      on("write", `${number}.spool`, "short");
+      expect(await append()).toBe("uncertain");
+    }
+    expect(segments.cuts()).toEqual([]);
+    segments.disown();
+    expect(segments.cuts()).toEqual(places.map(({ segment, to }) => [segment.number, to]));
+    expect([await append(), segments.stats().writable]).toEqual(["refused", false]);
+    segments.settle((places[0] as Place).segment, 100);
+    await until(() => segments.cuts().length < CUTS_MAX);
+    expect(place(await append()).segment.number).toBe(CUTS_MAX + 1);
+    expect(segments.stats().writable).toBe(true);
+  });
 
   test("while flushing: the segment is abandoned, and nothing is flushed by that descriptor again", async () => {
     const first = place(await append());

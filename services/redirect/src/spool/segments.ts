@@ -3,7 +3,7 @@
 // ever written to that descriptor or flushed by it again, as the system may have marked as clean what never reached the
 // disk (Rebello et al., "Can Applications Recover from fsync Failures?", ATC 2020). What it holds can still be read, and
 // is sent like everything else. One whose name no longer leads to it is abandoned, too: no other process would find it.
-import { type Cut, encodeHeader, type Front, HEADER_BLOCK, type SegmentHeader } from "./account.ts";
+import { CUTS_MAX, type Cut, encodeHeader, type Front, HEADER_BLOCK, type SegmentHeader } from "./account.ts";
 import type { FileSystem, SpoolFile } from "./file-system.ts";
 import { createOperations } from "./operations.ts";
 import { type AbandonCause, type Adopted, FRESH, type Segment, type Stored, segmentName, TROUBLES } from "./segment.ts";
@@ -22,8 +22,10 @@ export type SegmentsOptions = {
   segmentBytes: number;
   /** Number of the first new one; greater than all that are there. */
   firstNumber: number;
+  /** Of segments that earlier processes left. */
+  cuts: readonly Cut[];
   /** What stands in the header of a segment that begins now. */
-  header: () => Omit<SegmentHeader, "number" | "spooled" | "cut">;
+  header: () => Omit<SegmentHeader, "number" | "spooled" | "cuts">;
   /** Segments before this one may be removed when they are settled: so much is written down. */
   settledBefore: () => number;
   /** Told of each that has become nameless. */
@@ -49,9 +51,8 @@ export function createSegments(options: SegmentsOptions) {
   let nextNumber = options.firstNumber;
   let bytes = 0;
   let spooled = 0;
-  /** The last segment that a write failed on, and what is certainly in it. */
-  let failed: Cut | null = null;
-  let cut: Cut | null = null;
+  /** Segments that a write failed on and that are there still, and what is certainly in them. */
+  let failed: { cut: Cut; isDisowned: boolean }[] = options.cuts.map((cut) => ({ cut, isDisowned: true }));
   let failuresInARow = 0;
   let retryAt = Number.NEGATIVE_INFINITY;
   /** Flushes go one after the other, so that a disk that hangs holds one thread of the pool at the most. */
@@ -62,6 +63,13 @@ export function createSegments(options: SegmentsOptions) {
   function noteFailure(): void {
     if (failuresInARow > 0) retryAt = now() + RETRY_MS;
     failuresInARow += 1;
+  }
+
+  const cuts = (): Cut[] => failed.flatMap(({ cut, isDisowned }) => (isDisowned ? [cut] : []));
+  const mayFail = () => failed.length < CUTS_MAX;
+
+  function forget(gone: Segment): void {
+    failed = failed.filter(({ cut: [number] }) => number !== gone.number);
   }
 
   async function begin(): Promise<Segment | null> {
@@ -75,7 +83,7 @@ export function createSegments(options: SegmentsOptions) {
         .catch(() => {});
     const file = await operations.run("begin a segment", fs.open(path, "create"), undo);
     if (file !== null) {
-      const block = encodeHeader({ ...header(), number, spooled, cut });
+      const block = encodeHeader({ ...header(), number, spooled, cuts: cuts() });
       const written = await operations.run("begin a segment", file.write(block, 0), () => undo(file));
       if (written === block.length) {
         current = { ...FRESH, number, path, size: HEADER_BLOCK, dirty: true, fresh: true, file };
@@ -148,19 +156,25 @@ export function createSegments(options: SegmentsOptions) {
 
   function removeIfSettled(segment: Segment): void {
     if (!segment.sealed || segment.removed || segment.writing || segment.unsettled > 0) return;
-    if (!segment.nameless && segment.number >= settledBefore()) return;
+    // In one that was given up with its first group nobody is to find anything.
+    const isWaste = segment.abandoned && segment.settled === 0;
+    if (!segment.nameless && !isWaste && segment.number >= settledBefore()) return;
     segment.removed = true;
     live.delete(segment);
     bytes -= segment.size;
     if (segment.nameless) {
+      forget(segment);
       release(segment);
       return;
     }
     removals = removals.then(() =>
-      fs.remove(segment.path).catch((error: unknown) => {
-        counts.removeFailures += 1;
-        onTrouble("a segment that is done with cannot be removed, and will be sent again", error);
-      }),
+      fs.remove(segment.path).then(
+        () => forget(segment),
+        (error: unknown) => {
+          counts.removeFailures += 1;
+          onTrouble("a segment that is done with cannot be removed, and will be sent again", error);
+        },
+      ),
     );
   }
 
@@ -178,7 +192,7 @@ export function createSegments(options: SegmentsOptions) {
     /** Writes a group of clicks behind the others. Never rejects, and resolves within a second. One call at a time. */
     async append(frames: Buffer, clicks: number): Promise<Stored> {
       isFull = false;
-      if (operations.stuck() || now() < retryAt) return "refused";
+      if (operations.stuck() || now() < retryAt || !mayFail()) return "refused";
       if (bytes + frames.length + (current === null ? HEADER_BLOCK : 0) > maxBytes) {
         counts.full += 1;
         isFull = true;
@@ -194,7 +208,7 @@ export function createSegments(options: SegmentsOptions) {
         noteFailure();
         segment.size += written ?? 0;
         bytes += written ?? 0;
-        failed = { number: segment.number, size: segment.size - (written ?? 0) };
+        failed.push({ cut: [segment.number, segment.size - (written ?? 0)], isDisowned: false });
         const short = `${written} of ${frames.length} bytes were written`;
         abandon(segment, "write", written === null ? operations.lastError() : new Error(short));
         removeIfSettled(segment);
@@ -239,11 +253,11 @@ export function createSegments(options: SegmentsOptions) {
     wantsRoom: () =>
       (isFull || failuresInARow > 0) && [...live].some(({ sealed, unsettled }) => sealed && unsettled === 0),
 
-    /** Clicks of the last group that was `uncertain` are dropped: no other process is to find any of them. */
+    /** Clicks of groups that were `uncertain` are dropped: no other process is to find any of them. */
     disown(): void {
-      cut = failed;
+      for (const each of failed) each.isDisowned = true;
     },
-    cut: () => cut,
+    cuts,
 
     /** Where the next group will be written. */
     end: (): Omit<Front, "base" | "own"> =>
@@ -279,8 +293,8 @@ export function createSegments(options: SegmentsOptions) {
       ...counts,
       bytes,
       segments: live.size,
-      /** Whether the last write succeeded, and none is under way that does not end. */
-      writable: failuresInARow === 0 && !operations.stuck(),
+      /** Whether the last write succeeded, none is under way that does not end, and another one may be tried. */
+      writable: failuresInARow === 0 && !operations.stuck() && mayFail(),
     }),
   };
 }
