@@ -3,7 +3,7 @@
 // that the list remains right should the alphabet grow.
 
 const ROUTES = `
-  api v1 v2 links links-batch revocation instances changes stats clicks exports keys rotation imports errors openapi openapi.json docs
+  api v1 v2 links links-batch revocation instances changes stats clicks exports download keys rotation imports errors openapi openapi.json docs
   health healthz livez readyz live ready status ping metrics debug console ops internal`;
 
 const WELL_KNOWN = `
