@@ -5,7 +5,7 @@ import { nc2, s1, s2, s3, s4 } from "./clicks.ts";
 import { r12 } from "./clocks.ts";
 import { a1, a2, a3, nc1 } from "./creation.ts";
 import { x3, x3c, x3n } from "./exported-files.ts";
-import { x1, x2, x2c, x4, x5, x5c } from "./exports.ts";
+import { x1, x2, x2c, x4, x5, x5c, x6 } from "./exports.ts";
 import { q6, q6b, q6c } from "./first-revocation.ts";
 import { p1 } from "./fragments.ts";
 import { r9 } from "./history.ts";
@@ -58,7 +58,7 @@ export const groups = {
   clicks: [s1, s2, s3, s4, nc2],
   kills: [s5],
   spool: [c1, c2, c2c, c3, c3c, c4, c4c],
-  exports: [x1, x2, x2c, x4, x5, x5c],
+  exports: [x1, x2, x2c, x4, x5, x5c, x6],
   "exported-files": [x3, x3c, x3n],
   ledger: [c5, c5c, c6, c6c, c7, c7c, c8, c8c, c9, c10],
   statistics: [t1, t1c, t2, t2c, t3],

@@ -14,6 +14,7 @@ import { YESTERDAY } from "./click-senders.ts";
 import { closingAfterwards } from "./closing.ts";
 import { startExporter } from "./exporter.ts";
 import type { EvidenceCase, Report } from "./report.ts";
+import { mountAllowed, mountSmallDisk } from "./spool-disk.ts";
 import { takeOut } from "./take-out.ts";
 
 /** At a quarter of a KiB each, far more than buffers hold. */
@@ -64,7 +65,7 @@ async function openWorld(later: (close: () => unknown) => void, clicks = CLICKS)
 }
 
 /** Puts clicks of yesterday into the table. */
-async function fill({ sql }: TestDatabase, owner: string, count: number): Promise<void> {
+async function fill({ sql }: TestDatabase, owner: string, count: number, from = 0): Promise<void> {
   await sql`SELECT attach_click_day((${new Date(YESTERDAY)}::timestamptz AT TIME ZONE 'UTC')::date)`;
   const first = YESTERDAY.toString(16).padStart(12, "0");
   await sql`
@@ -72,7 +73,7 @@ async function fill({ sql }: TestDatabase, owner: string, count: number): Promis
                        prefetch)
     SELECT (${`${first.slice(0, 8)}-${first.slice(8)}-7000-8000-`} || lpad(to_hex(number), 12, '0'))::uuid, 1,
            ${new Date(YESTERDAY)}, 'sample', ${owner}, repeat('x', 200), '', '', '', '', false, false
-      FROM generate_series(1, ${count}::int) AS number`;
+      FROM generate_series(${from + 1}::int, ${from + count}::int) AS number`;
 }
 
 const half = (job: ExportJob) => job.rows >= CLICKS / 2;
@@ -152,9 +153,13 @@ async function overtake(world: World) {
     record.message === "an export was left" || record.message === "export written";
   const { message } = await late.service.logged(over);
   const between = await late.until(id, () => true);
+  const file = await world.read(between).then(
+    (text) => `${text.length} characters`,
+    ({ code }: NodeJS.ErrnoException) => code,
+  );
   next.service.kill("SIGCONT");
   await next.service.logged(over);
-  return { told: message, before, between, job: await next.until(id, ended) };
+  return { told: message, before, between, file, job: await next.until(id, ended) };
 }
 
 export const x2: EvidenceCase = {
@@ -182,16 +187,43 @@ export const x2c: EvidenceCase = {
     await closingAfterwards(async (later) => {
       const world = await openWorld(later);
       for (const name of ["extend_export", "finish_export"]) await takeOut(world.stats, name, "token = p_token AND");
-      const { told, between } = await overtake(world);
+      const { told, between, file } = await overtake(world);
       report.check("the late worker", told, "export written");
       report.check("the job then", between.state, "SUCCEEDED");
-      report.check("its file", await world.read(between).catch(({ code }: NodeJS.ErrnoException) => code), "ENOENT");
+      report.check("its file then", file, "ENOENT");
     });
   },
 };
 
-/** More than a worker could keep: 70 MB of CSV. */
-const MANY = 250_000;
+export const x6: EvidenceCase = {
+  id: "X6",
+  shows:
+    "an export for which the disk has no room fails after three attempts, is told so, and leaves nothing; what fits is written",
+  missing: mountAllowed,
+  async run(report) {
+    await closingAfterwards(async (later) => {
+      const world = await openWorld(later);
+      await fill(world.stats, "bob", 100, CLICKS);
+      const disk = await mountSmallDisk();
+      const exporter = await world.start({ EXPORT_DIR: disk.directory });
+      later(async () => {
+        await exporter.service.stop();
+        await disk.unmount();
+      });
+      const job = await exporter.until((await exporter.order(ORDER)).id, ended);
+      report.check("the export", [job.state, job.attempts, job.error?.code], ["FAILED", 3, "storage-full"]);
+      const files = async () =>
+        (await readdir(disk.directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+      report.check("files that are left", (await files()).length, 0);
+      const small = await exporter.until((await exporter.order({ ...ORDER, owner: "bob" })).id, ended, "bob");
+      report.check("another one, that fits", [small.state, small.rows], ["SUCCEEDED", 100]);
+      report.check("files then", (await files()).length, 1);
+    });
+  },
+};
+
+/** More than a worker could keep: 70 MB of JSON Lines. */
+const MANY = 180_000;
 const MIB = 1024 ** 2;
 const BOUND_MIB = 64;
 
@@ -215,12 +247,12 @@ export const x4: EvidenceCase = {
       const before = await readMemory(exporter.service, "VmRSS");
       // The peak is counted from here (proc(5), clear_refs).
       await writeFile(`/proc/${exporter.service.pid}/clear_refs`, "5");
-      const job = await exporter.until((await exporter.order(ORDER)).id, ended);
+      const job = await exporter.until((await exporter.order({ ...ORDER, format: "jsonl" })).id, ended);
       const more = (await readMemory(exporter.service, "VmHWM")) - before;
       report.check("rows", job.rows, MANY);
       report.check("bytes of the file, at least", job.bytes > BOUND_MIB * MIB, true);
       report.check(`more memory than ${BOUND_MIB} MiB`, more > BOUND_MIB * MIB, false);
-      report.figure(`${Math.round(job.bytes / MIB)} MiB of CSV: ${Math.round(more / MIB)} MiB more at the peak`);
+      report.figure(`${Math.round(job.bytes / MIB)} MiB of JSON Lines: ${Math.round(more / MIB)} MiB more at the peak`);
     });
   },
 };

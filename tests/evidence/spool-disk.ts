@@ -18,7 +18,7 @@ const run = promisify(execFile);
 const DISK_BYTES = 1024 * 1024;
 
 /** Makes a file system of one MiB. */
-async function mountSmallDisk() {
+export async function mountSmallDisk() {
   const directory = await mkdtemp(join(tmpdir(), "linkfence-disk-"));
   const size = `size=${DISK_BYTES},mode=0700`;
   try {
@@ -36,7 +36,7 @@ async function mountSmallDisk() {
   };
 }
 
-const mountAllowed = async () =>
+export const mountAllowed = async () =>
   mountSmallDisk()
     .then(({ unmount }) => unmount())
     .then(

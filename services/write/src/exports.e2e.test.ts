@@ -58,6 +58,17 @@ describe("an order", () => {
     expect([status, json.errors]).toEqual([400, [expect.objectContaining({ field, rule })]]);
   });
 
+  test("is refused where as many of the owner's wait as may, with when to come again", async () => {
+    const carol = await api.world.addKey("carol", ["exports"]);
+    await api.exporter.stats.sql`
+      INSERT INTO export_job (owner, ordered_by, digest, to_ms, format, gzip, not_before)
+      SELECT 'carol', 'k', repeat('0', 64), 1, 'csv', false, 'infinity' FROM generate_series(1, 100)`;
+    const headers = { Authorization: `Bearer ${carol}`, "Content-Type": "application/json" };
+    const full = await api.world.raw("/v1/exports", { method: "POST", headers, body: "{}" });
+    expect([full.status, codeOf(full), full.headers["retry-after"]]).toEqual([429, "export-queue-full", "2"]);
+    expect((await api.order({})).state).toBe("PENDING");
+  });
+
   test("for another owner's link is refused as for one that does not exist", async () => {
     const refused = async (codes: string[]) => (await api.world.api("POST", "/v1/exports", { codes }, api.bob)).json;
     expect({ ...(await refused([api.code])), instance: "" }).toEqual({ ...(await refused(["absent"])), instance: "" });

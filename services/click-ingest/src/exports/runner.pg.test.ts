@@ -172,6 +172,24 @@ describe("a job whose worker is not heard of any more", () => {
   });
 });
 
+test("a database that fails again and again is left alone for a while, and then tried by one", async () => {
+  await fill(3);
+  const job = await world.order();
+  await database.sql`ALTER TABLE export_job RENAME TO hidden`;
+  const { runner, logger } = world.start({ workers: 3 });
+  try {
+    await until(() => runner.stats().open);
+    expect(runner.stats().opened).toBe(1);
+    expect(logger.entries.map(({ message }) => message)).toContain(
+      "no exports for a while: the database fails again and again",
+    );
+  } finally {
+    await database.sql`ALTER TABLE hidden RENAME TO export_job`;
+  }
+  expect(await world.ended(job)).toMatchObject({ state: "SUCCEEDED", rows: 3, attempts: 1 });
+  await until(() => !runner.stats().open);
+});
+
 describe("what is no longer wanted", () => {
   test("is removed, and nothing else: files of nobody, and those of jobs that are kept no longer", async () => {
     world.start();

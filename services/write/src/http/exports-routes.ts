@@ -60,13 +60,6 @@ const FILE_FIELDS = {
 const FORMS = Object.fromEntries(
   Object.values(EXPORT_MEDIA_TYPES).map((type) => [type.split(";", 1)[0] ?? type, Type.String()]),
 );
-const conditions = Object.fromEntries(
-  Object.entries({
-    Range: "Which bytes are wanted (RFC 9110 section 14.2): `bytes=1000-`",
-    "If-Range": "Only of the file with this `ETag`; the whole of it otherwise",
-    "If-None-Match": "Nothing where the file has one of these `ETag`s",
-  }).map(([name, description]) => [name, { description, schema: Type.String() }]),
-);
 
 /** The calls that order exports, tell of them and hand them out. */
 export function exportRoutes(deps: ExportRouteDeps): Routes {
@@ -174,7 +167,6 @@ export function exportRoutes(deps: ExportRouteDeps): Routes {
       summary: "Download the file of an export",
       description: DOWNLOAD,
       group: GROUP,
-      fields: conditions,
       answers: {
         200: { description: "The file", others: FORMS, headers: FILE_FIELDS },
         206: { description: "A part of it", others: FORMS, headers: FILE_FIELDS },

@@ -107,7 +107,7 @@ export const USES: Readonly<Record<string, Use>> = {
     wrong: "{}",
   },
   downloadExport: {
-    request: `{ path: { id: "id" }, header: { Range: "bytes=0-99" } }`,
+    request: `{ path: { id: "id" } }`,
     read: "answer.length",
     wrong: "{}",
   },

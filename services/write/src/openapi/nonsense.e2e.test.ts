@@ -21,6 +21,7 @@ const KEY = "nonsense-key";
 
 /** A body that each call takes, to be spoiled in one place. */
 const BODIES: Readonly<Record<string, object>> = {
+  startExport: {},
   createLink: { target: "https://example.com/" },
   createLinks: { links: [{ target: "https://example.com/" }] },
   updateLink: { title: "changed" },
