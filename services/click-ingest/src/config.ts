@@ -87,8 +87,9 @@ export const configSchema = Type.Object({
   }),
   // The connection's role ends nothing by itself: the attempt asks the server for this deadline instead of the role's.
   EXPORT_TIMEOUT_MS: setting.integer(1000, 86_400_000, {
-    default: 1_800_000,
-    description: "Deadline of one attempt to write a file; the database keeps its old rows for as long.",
+    default: 7_200_000,
+    description:
+      "Deadline of one attempt to write a file, which takes its time while many clicks come; the database keeps its old rows for as long.",
   }),
   EXPORT_ROWS_MAX: setting.integer(1, 1_000_000_000, {
     default: 100_000_000,

@@ -9,6 +9,7 @@ import {
 } from "@linkfence/service-shell";
 import { createApp } from "./app.ts";
 import { readIngestConfig } from "./config.ts";
+import { createClickRate } from "./exports/click-rate.ts";
 import { openExports } from "./exports/open-exports.ts";
 import { createAuthentication } from "./http/authenticate.ts";
 import { createBodyReader } from "./http/batch-body.ts";
@@ -46,6 +47,11 @@ const DEAD_EVERY_MS = 15_000;
 const EXPORT_DESK_CONNECTIONS = 2;
 /** What all workers have to tell is little, and comes once a second from each. */
 const EXPORT_WORK_CONNECTIONS = 2;
+/**
+ * Clicks a second from which exports step back for good: redirects are at work on this machine, perhaps, and the database is.
+ * Below, it takes a few per cent of either.
+ */
+const EXPORTS_REST_FROM = 500;
 /** Statistics queries under way or waiting; a queue longer than this would only be answered after its deadline. */
 const READS_PENDING_MAX = 100;
 /** Redirect processes and write processes, with a few connections each. */
@@ -93,10 +99,12 @@ await runService(logger, async (onStop) => {
   });
   const deskPool = openPool("exports", EXPORT_DESK_CONNECTIONS, READS_PENDING_MAX);
   const workPool = openPool("export-work", EXPORT_WORK_CONNECTIONS, READS_PENDING_MAX);
+  const ledger = createLedger();
+  const clicksAreMany = createClickRate(() => ledger.read().received, EXPORTS_REST_FROM);
   const exports = openExports({
     config,
     pools: { desk: deskPool, work: workPool },
-    busy: () => intake.stats().clicks > 0 || bodies.stats().reading > 0,
+    busy: () => intake.stats().clicks > 0 || bodies.stats().reading > 0 || clicksAreMany(),
     logger,
   });
   const dayValues = createDayValues(keeperPool, Date.now);
@@ -110,7 +118,6 @@ await runService(logger, async (onStop) => {
     logger,
   );
   const authentication = createAuthentication(config.CLICK_INGEST_SECRET);
-  const ledger = createLedger();
   const bodies = createBodyReader();
   const isolate = createIsolation({
     database: writerPool,

@@ -11,7 +11,7 @@ describe("a writer", () => {
     expect(stats().pauses).toBe(0);
   });
 
-  test("rests for nine times as long as it worked while others wait, a tenth of a second at the most", async () => {
+  test("rests for nineteen times as long as it worked while others wait, 60 ms at the least and 100 at the most", async () => {
     jest.useFakeTimers();
     try {
       let clock = 0;
@@ -20,8 +20,8 @@ describe("a writer", () => {
         () => clock,
       );
       for (const [worked, rest] of [
-        [2, 18],
-        [0.01, 1],
+        [4, 76],
+        [0.01, 60],
         [50, 100],
       ] as const) {
         clock += worked;
