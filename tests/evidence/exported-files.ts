@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDatabase } from "@linkfence/db";
-import { addApiKey, type Stack, startStack, waitFor } from "@linkfence/testkit";
+import { addApiKey, checkFetched, type Stack, startStack, waitFor } from "@linkfence/testkit";
 import { storeClicks } from "../../services/click-ingest/src/test-support/stored-clicks.ts";
 import { createCounts } from "../../services/write/src/counts.ts";
 import { createExports } from "../../services/write/src/exports.ts";
@@ -34,9 +34,17 @@ async function openWorld(later: (close: () => unknown) => void, writeEnv: Record
   );
   const clicks = Array.from({ length: CLICKS }, (_, n) => ({ at: YESTERDAY + n, owner: "ann", referrer: SECRET }));
   await storeClicks(stack.stats, clicks);
-  const ask = (key: string | undefined, path: string, init: RequestInit = {}, url = stack.write.url) => {
+  const ask = async (
+    key: string | undefined,
+    path: string,
+    init: RequestInit = {},
+    url = stack.write.url,
+    proxied = "",
+  ) => {
     const headers = { ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }), ...init.headers };
-    return fetch(`${url}/v1/exports${path}`, { ...init, headers });
+    const answer = await fetch(`${url}/v1/exports${path}`, { ...init, headers });
+    // A proxy that sends a file itself has some fields of its own.
+    return url === proxied ? answer : checkFetched(init.method ?? "GET", `/v1/exports${path}`, answer);
   };
   const json = { "Content-Type": "application/json" };
   const { id } = (await (await ask(ann, "", { method: "POST", headers: json, body: "{}" })).json()) as Export;
@@ -144,7 +152,7 @@ export const x3n: EvidenceCase = {
       const outside = await fetch(`${nginx.url}${PREFIX}${store}/${name}`);
       report.check("the file's own path, asked for from outside", outside.status, 404);
       const download = (key: string | undefined, headers = {}) =>
-        world.ask(key, `/${world.id}/download`, { headers }, nginx.url);
+        world.ask(key, `/${world.id}/download`, { headers }, nginx.url, nginx.url);
       const whole = await download(world.ann);
       const text = await whole.text();
       report.check("lines of the file", [whole.status, text.split("\r\n").length], [200, CLICKS + 2]);

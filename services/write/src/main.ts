@@ -17,10 +17,8 @@ import { createCounts } from "./counts.ts";
 import { generateCode } from "./domain/code.ts";
 import { ownHostOf } from "./domain/target.ts";
 import { createRegistryWatch } from "./effective/registry-watch.ts";
-import { createExports } from "./exports.ts";
 import { createBodyBudget } from "./http/body-budget.ts";
 import { toDatabaseProblem } from "./http/database-problem.ts";
-import { createDownloads } from "./http/download.ts";
 import { createRateLimits } from "./http/rate-limits.ts";
 import { readSince } from "./http/stats-routes.ts";
 import { createImporter } from "./imports/importer.ts";
@@ -28,12 +26,12 @@ import { createImports } from "./imports/imports.ts";
 import { createKeyUsage } from "./key-usage.ts";
 import { createLiveCounts } from "./live/live-counts.ts";
 import { registerLimitMetrics, registerMetrics } from "./metrics.ts";
+import { openExports } from "./open-exports.ts";
 import { checkReadiness } from "./readiness.ts";
 import { createStatistics } from "./statistics.ts";
 import { createKeyStore } from "./store/api-keys.ts";
 import { createChangeStore } from "./store/changes.ts";
 import { createClickListing } from "./store/click-listing.ts";
-import { createExportListing } from "./store/export-listing.ts";
 import { createIdempotency } from "./store/idempotency.ts";
 import { createImportBatches } from "./store/import-batches.ts";
 import { createImportLocks } from "./store/import-lock.ts";
@@ -54,11 +52,6 @@ const MAX_CONNECTIONS = 1000;
 const MAX_OPS_CONNECTIONS = 50;
 /** A caller waits this long for statistics before it is told that there are none. */
 const STATISTICS_TIMEOUT_MS = 2000;
-/**
- * Downloads of exports: each has two sockets and some buffers, and one owner leaves room for others. A client that has taken
- * nothing for half a minute is gone, or sleeps.
- */
-const DOWNLOADS = { max: 64, maxPerOwner: 8, stallMs: 30_000 };
 /**
  * Who waits for a key waits as long as the creation that has it may take, QUERY_TIMEOUT_MS, and so much longer: a process on
  * a busy machine may have hundreds of requests to read before it comes to the answer. With three database calls around the
@@ -162,16 +155,7 @@ await runService(logger, async (onStop) => {
         ? logger.info("statistics can be read again")
         : logger.warn("statistics cannot be read", { error }),
   });
-  const exports = createExports({
-    baseUrl: config.CLICK_INGEST_URL,
-    secret: config.CLICK_INGEST_SECRET,
-    timeoutMs: STATISTICS_TIMEOUT_MS,
-    onChange: (error) =>
-      error === undefined
-        ? logger.info("exports can be reached again")
-        : logger.warn("exports cannot be reached", { error }),
-  });
-  const downloads = createDownloads(DOWNLOADS);
+  const exporting = openExports({ config, db, timeoutMs: STATISTICS_TIMEOUT_MS, logger });
   const keys = createKeyStore(db, config.QUERY_TIMEOUT_MS);
   const keyUsage = createKeyUsage({
     ...KEY_USES,
@@ -236,20 +220,8 @@ await runService(logger, async (onStop) => {
   });
   onStop(() => wake.stop());
   const metrics = createMetrics();
-  registerMetrics(metrics, {
-    counts,
-    statistics,
-    budget,
-    idempotency,
-    keyUsage,
-    streams,
-    live,
-    watch,
-    imports,
-    exports,
-    downloads,
-    db,
-  });
+  const database = { idempotency, keyUsage, watch, db };
+  registerMetrics(metrics, { counts, statistics, budget, streams, live, imports, ...exporting, ...database });
   registerLimitMetrics(metrics, counts, limits);
   const opsHandler = createOpsHandler(metrics, () => checkReadiness(db));
   const opsListen = { port: config.OPS_PORT, host: config.HOST, maxConnections: MAX_OPS_CONNECTIONS };
@@ -292,10 +264,7 @@ await runService(logger, async (onStop) => {
     importStore,
     statistics,
     clickListing: createClickListing(db, statistics),
-    exports,
-    exportListing: createExportListing(db, exports),
-    downloads,
-    accelPrefix: config.EXPORT_ACCEL_PREFIX,
+    ...exporting,
     live,
     budget,
     limits,
