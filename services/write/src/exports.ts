@@ -10,21 +10,10 @@ import {
   type ProblemCode,
 } from "@linkfence/contracts";
 import { createValidator, exchange } from "@linkfence/service-shell";
+import { createIngestCalls, type IngestOptions } from "./ingest-calls.ts";
 
-export type ExportsOptions = {
-  /** URL of click-ingest. */
-  baseUrl: string;
-  /** What click-ingest wants to know of its callers, if anything. */
-  secret?: string | undefined;
-  /** Deadline of a whole exchange in ms; downloads have others. */
-  timeoutMs: number;
-  /** Told the cause when calls begin to fail, and undefined when they succeed again. */
-  onChange?: (cause: unknown) => void;
-};
 export type Exports = ReturnType<typeof createExports>;
 
-/** Calls to a hung ingest at a time; the next ones are refused at once. */
-const MAX_CONCURRENT = 32;
 /** A hundred exports with a thousand codes of 32 characters each. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 /** What click-ingest says of the request itself. */
@@ -36,52 +25,30 @@ const PASSED_ON: ReadonlySet<string> = new Set<ProblemCode>([
 ]);
 
 /** Creates the desk of exports. All of it rejects with a Problem. */
-export function createExports({ baseUrl, secret, timeoutMs, onChange = () => {} }: ExportsOptions) {
-  const base = `${baseUrl.replace(/\/+$/, "")}/v1/exports`;
-  const authorized: Record<string, string> = secret === undefined ? {} : { Authorization: `Bearer ${secret}` };
+export function createExports(options: IngestOptions) {
+  const isAnswer = (error: unknown) => error instanceof Problem && PASSED_ON.has(error.code);
+  const calls = createIngestCalls(options, unavailable, isAnswer);
+  const base = `${calls.base}/v1/exports`;
   const [validateJob, validateJobs] = [createValidator(ExportJob), createValidator(ExportJobs)];
   const validateCancellation = createValidator(ExportCancellation);
-  const counts = { underWay: 0, failures: 0 };
-  let failing = false;
-
-  /** A failing ingest is told once, however often it is asked. */
-  function note(cause: unknown): void {
-    if (failing !== (cause !== undefined)) onChange(cause);
-    failing = cause !== undefined;
-  }
 
   type Asked = { method?: "GET" | "POST" | "DELETE"; body?: string };
 
   /** @param read takes an answer of success apart; it throws where the answer is nonsense */
-  async function ask<T>(path: string, { method = "GET", body }: Asked, read: (answer: unknown, status: number) => T) {
-    if (counts.underWay >= MAX_CONCURRENT) throw unavailable();
-    counts.underWay += 1;
-    try {
-      const headers = { Accept: "application/json", ...authorized };
+  const ask = <T>(path: string, { method = "GET", body }: Asked, read: (answer: unknown, status: number) => T) =>
+    calls.run(async () => {
+      const headers = { Accept: "application/json", ...calls.authorized };
       const { status, text } = await exchange(new URL(`${base}${path}`), {
         method,
         headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
         ...(body === undefined ? {} : { body }),
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.timeout(options.timeoutMs),
         maxBytes: MAX_ANSWER_BYTES,
       });
       const answer: unknown = JSON.parse(text);
       if (status >= 400) throw refusalOf(answer) ?? new Error(`click-ingest answered ${status}`);
-      const found = read(answer, status);
-      note(undefined);
-      return found;
-    } catch (error) {
-      if (error instanceof Problem && PASSED_ON.has(error.code)) {
-        note(undefined);
-        throw error;
-      }
-      counts.failures += 1;
-      note(error);
-      throw unavailable();
-    } finally {
-      counts.underWay -= 1;
-    }
-  }
+      return read(answer, status);
+    });
 
   /** A job of another owner is a fault over there, and no answer here. */
   function jobOf(answer: unknown, owner: string): ExportJob {
@@ -123,10 +90,10 @@ export function createExports({ baseUrl, secret, timeoutMs, onChange = () => {} 
     /** Where the bytes of a file are asked for, and what shows that this service may. */
     fileOf: ({ id, owner }: ExportJob) => ({
       url: new URL(`${base}/${id}/file${ownedBy(owner)}`),
-      headers: authorized,
+      headers: calls.authorized,
     }),
 
-    stats: () => ({ ...counts }),
+    stats: calls.stats,
   };
 }
 

@@ -10,22 +10,10 @@ import {
   type StepSums,
 } from "@linkfence/contracts";
 import { createValidator, exchange } from "@linkfence/service-shell";
+import { createIngestCalls, type IngestOptions } from "./ingest-calls.ts";
 
-/** A hung ingest may hold this many requests at a time; the next ones are refused at once. */
-const MAX_CONCURRENT = 32;
 /** A page of a thousand clicks with the longest hosts, in letters of three bytes, has a megabyte. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024;
-
-export type StatisticsOptions = {
-  /** URL of click-ingest. */
-  baseUrl: string;
-  /** What click-ingest wants to know of its callers, if anything. */
-  secret?: string | undefined;
-  /** Deadline of a whole exchange in ms. */
-  timeoutMs: number;
-  /** Told the cause when deliveries begin to fail, and undefined when they succeed again. */
-  onChange?: (cause: unknown) => void;
-};
 
 export type Statistics = ReturnType<typeof createStatistics>;
 
@@ -36,38 +24,18 @@ export type Edges = readonly number[];
 export type ClickRange = { limit: number; before: string | null };
 
 /** Creates the reader of statistics. All of it rejects with `statistics-unavailable` and nothing else. */
-export function createStatistics({ baseUrl, secret, timeoutMs, onChange = () => {} }: StatisticsOptions) {
-  const base = baseUrl.replace(/\/+$/, "");
-  const headers: Record<string, string> = { Accept: "application/json" };
-  if (secret !== undefined) headers.Authorization = `Bearer ${secret}`;
+export function createStatistics(options: IngestOptions) {
+  const calls = createIngestCalls(options, unavailable);
+  const headers = { Accept: "application/json", ...calls.authorized };
   const [validateLink, validateOwner] = [createValidator(LinkSums), createValidator(OwnerSums)];
   const validateClicks = createValidator(ClickRecords);
-  const counts = { underWay: 0, failures: 0 };
-  let failing = false;
-
-  /** A failing ingest is told once, however often it is asked. */
-  function note(cause: unknown): void {
-    if (failing !== (cause !== undefined)) onChange(cause);
-    failing = cause !== undefined;
-  }
 
   /** @param read takes the answer apart; it throws where the answer is nonsense */
-  async function ask<T>(path: string, query: Record<string, string>, read: (answer: unknown) => T): Promise<T> {
-    if (counts.underWay >= MAX_CONCURRENT) throw unavailable();
-    counts.underWay += 1;
-    try {
-      const url = new URL(`${base}${path}?${new URLSearchParams(query)}`);
-      const found = read(await getJson(url, headers, AbortSignal.timeout(timeoutMs)));
-      note(undefined);
-      return found;
-    } catch (error) {
-      counts.failures += 1;
-      note(causeOf(error));
-      throw unavailable();
-    } finally {
-      counts.underWay -= 1;
-    }
-  }
+  const ask = <T>(path: string, query: Record<string, string>, read: (answer: unknown) => T): Promise<T> =>
+    calls.run(async () => {
+      const url = new URL(`${calls.base}${path}?${new URLSearchParams(query)}`);
+      return read(await getJson(url, headers, AbortSignal.timeout(options.timeoutMs)));
+    });
 
   return {
     /**
@@ -102,7 +70,7 @@ export function createStatistics({ baseUrl, secret, timeoutMs, onChange = () => 
       });
     },
 
-    stats: () => ({ ...counts }),
+    stats: calls.stats,
   };
 }
 
@@ -126,12 +94,6 @@ async function getJson(url: URL, headers: Record<string, string>, signal: AbortS
   const { status, text } = await exchange(url, { headers, signal, maxBytes: MAX_ANSWER_BYTES });
   if (status !== 200) throw new Error(`click-ingest answered ${status}`);
   return JSON.parse(text);
-}
-
-/** A deadline hides behind the word that the operation was aborted. */
-function causeOf(error: unknown): unknown {
-  const inner = typeof error === "object" && error !== null && "cause" in error ? error.cause : undefined;
-  return inner ?? error ?? "unknown";
 }
 
 function unavailable(): Problem {
