@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { ExportJob, ExportOrder } from "@linkfence/contracts";
+import { type ExportJob, type ExportOrder, hasEnded } from "@linkfence/contracts";
 import { startService, waitFor } from "@linkfence/testkit";
 
 /** Seldom enough to be nothing beside the export. */
@@ -26,7 +26,7 @@ export async function startExporter(databaseUrl: string, env: Record<string, str
     async ended(id: string, owner = "ann"): Promise<ExportJob> {
       for (;;) {
         const job = await ask(`/${id}?owner=${owner}`);
-        if (job.state !== "PENDING" && job.state !== "RUNNING") return job;
+        if (hasEnded(job)) return job;
         await pause(LOOK_EVERY_MS);
       }
     },

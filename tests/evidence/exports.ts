@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ExportJob, ExportOrder } from "@linkfence/contracts";
+import { type ExportJob, type ExportOrder, hasEnded } from "@linkfence/contracts";
 import {
   createTestDatabase,
   type RunningService,
@@ -77,7 +77,6 @@ async function fill({ sql }: TestDatabase, owner: string, count: number, from = 
 }
 
 const half = (job: ExportJob) => job.rows >= CLICKS / 2;
-const ended = ({ state }: ExportJob) => state !== "PENDING" && state !== "RUNNING";
 
 /** What stands in the file of a job: rows, and different ids. */
 async function countRows({ read }: World, job: ExportJob) {
@@ -107,7 +106,7 @@ export const x1: EvidenceCase = {
       await kill(first.service);
       world.fast();
       const second = await world.start();
-      const job = await second.until(id, ended);
+      const job = await second.until(id, hasEnded);
       report.check("its end and its attempts", [job.state, job.attempts], ["SUCCEEDED", 2]);
       report.check("rows and different ids", await countRows(world, job), { rows: CLICKS, ids: CLICKS });
       report.check("rows that the job tells", job.rows, CLICKS);
@@ -121,7 +120,7 @@ export const x1: EvidenceCase = {
         if (attempt === 3) world.fast();
         worker = await world.start();
       }
-      const lost = await worker.until(doomed.id, ended);
+      const lost = await worker.until(doomed.id, hasEnded);
       report.check("of the other one", [lost.state, lost.attempts, lost.error?.code], ["FAILED", 3, "worker-lost"]);
       // The next process to start looks at what lies there.
       await kill(worker.service);
@@ -159,7 +158,7 @@ async function overtake(world: World) {
   );
   next.service.kill("SIGCONT");
   await next.service.logged(over);
-  return { told: message, before, between, file, job: await next.until(id, ended) };
+  return { told: message, before, between, file, job: await next.until(id, hasEnded) };
 }
 
 export const x2: EvidenceCase = {
@@ -210,12 +209,12 @@ export const x6: EvidenceCase = {
         await exporter.service.stop();
         await disk.unmount();
       });
-      const job = await exporter.until((await exporter.order(ORDER)).id, ended);
+      const job = await exporter.until((await exporter.order(ORDER)).id, hasEnded);
       report.check("the export", [job.state, job.attempts, job.error?.code], ["FAILED", 3, "storage-full"]);
       const files = async () =>
         (await readdir(disk.directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
       report.check("files that are left", (await files()).length, 0);
-      const small = await exporter.until((await exporter.order({ ...ORDER, owner: "bob" })).id, ended, "bob");
+      const small = await exporter.until((await exporter.order({ ...ORDER, owner: "bob" })).id, hasEnded, "bob");
       report.check("another one, that fits", [small.state, small.rows], ["SUCCEEDED", 100]);
       report.check("files then", (await files()).length, 1);
     });
@@ -243,11 +242,11 @@ export const x4: EvidenceCase = {
       const world = await openWorld(later, MANY);
       const exporter = await world.start();
       // What every first file takes is not what a larger one takes.
-      await exporter.until((await exporter.order({ ...ORDER, owner: "bob" })).id, ended, "bob");
+      await exporter.until((await exporter.order({ ...ORDER, owner: "bob" })).id, hasEnded, "bob");
       const before = await readMemory(exporter.service, "VmRSS");
       // The peak is counted from here (proc(5), clear_refs).
       await writeFile(`/proc/${exporter.service.pid}/clear_refs`, "5");
-      const job = await exporter.until((await exporter.order({ ...ORDER, format: "jsonl" })).id, ended);
+      const job = await exporter.until((await exporter.order({ ...ORDER, format: "jsonl" })).id, hasEnded);
       const more = (await readMemory(exporter.service, "VmHWM")) - before;
       report.check("rows", job.rows, MANY);
       report.check("bytes of the file, at least", job.bytes > BOUND_MIB * MIB, true);
@@ -265,7 +264,7 @@ async function overtakeHundred(world: World): Promise<number> {
   for (let count = 0; count < HUNDRED; count += 1) await desk.order(ORDER);
   const { id } = await desk.order({ ...ORDER, owner: "bob" });
   await world.start();
-  await desk.until(id, ended, "bob");
+  await desk.until(id, hasEnded, "bob");
   const [row] = await world.stats.sql<{ before: number }[]>`
     SELECT count(*)::int AS before FROM export_job
      WHERE started_at < (SELECT started_at FROM export_job WHERE id = ${id})`;

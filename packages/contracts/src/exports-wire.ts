@@ -16,6 +16,7 @@
 import { type Static, Type } from "typebox";
 import { EXPORT_CODES_MAX, EXPORT_FORMATS, EXPORTS_LIMIT, exportProgress } from "./exports.ts";
 import { Nullable } from "./link.ts";
+import { STATS_LATEST } from "./stats.ts";
 
 /** A job's id: a random UUID in small letters. No other text is looked up. */
 export const EXPORT_ID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -25,9 +26,9 @@ export function isExportId(text: string): boolean {
   return EXPORT_ID_PATTERN.test(text);
 }
 
-/** 2100-01-01, as for statistics: no click is counted later. */
-const LATEST_MS = 4_102_444_800_000;
-const Time = Type.Integer({ minimum: 0, maximum: LATEST_MS });
+/** No click is counted later, as for statistics. */
+export const EXPORT_LATEST_MS = Date.parse(STATS_LATEST);
+const Time = Type.Integer({ minimum: 0, maximum: EXPORT_LATEST_MS });
 
 const order = {
   owner: Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\u0000]*$" }),
@@ -105,3 +106,8 @@ export const EXPORT_MEDIA_TYPES = {
   jsonl: "application/jsonl",
   gzip: "application/gzip",
 } as const;
+
+/** Media type of the file of a job. */
+export function exportMediaType({ format, gzip }: Pick<ExportJob, "format" | "gzip">): string {
+  return gzip ? EXPORT_MEDIA_TYPES.gzip : EXPORT_MEDIA_TYPES[format];
+}

@@ -14,6 +14,11 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 export const EXPORT_STATES = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"] as const;
 export type ExportState = (typeof EXPORT_STATES)[number];
 
+/** Says whether an export has ended: it never changes any more. */
+export function hasEnded({ state }: { state: ExportState }): boolean {
+  return state !== "PENDING" && state !== "RUNNING";
+}
+
 /** What ended the last attempt. The first two end the job, the others only when there is no attempt left. */
 export const EXPORT_FAULTS = [
   "too-many-rows",

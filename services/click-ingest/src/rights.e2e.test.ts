@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { ExportJob } from "@linkfence/contracts";
+import { type ExportJob, hasEnded } from "@linkfence/contracts";
 import {
   createTestDatabase,
   type RunningService,
@@ -68,7 +68,7 @@ test("it takes orders of exports, writes their files, cancels and tidies up", as
   const { id } = await ask("", { method: "POST", body });
   const job = await waitFor("the export", async () => {
     const found = await ask(`/${id}?owner=ann`);
-    return found.state !== "PENDING" && found.state !== "RUNNING" && found;
+    return hasEnded(found) && found;
   });
   expect([job.state, job.error]).toEqual(["SUCCEEDED", null]);
   expect(await ask(`/${id}?owner=ann`, { method: "DELETE" })).toMatchObject({ outcome: "finished" });

@@ -1,12 +1,13 @@
 // A write service with a click-ingest that exports, some clicks of an owner with an odd name, and an export of them.
 import { expect } from "@jest/globals";
+import { type ExportState, hasEnded } from "@linkfence/contracts";
 import { waitFor } from "@linkfence/testkit";
 import { startApiWorld } from "./api-world.fixture.ts";
 import { startExporter } from "./exporter.fixture.ts";
 
 export type Job = {
   id: string;
-  state: string;
+  state: ExportState;
   rows: number;
   bytes: number;
   download: string | null;
@@ -36,7 +37,7 @@ export async function openExportApi(env: Record<string, string> = {}) {
   const ended = ({ id }: Job, key = zoe) =>
     waitFor("the end of the export", async () => {
       const found = (await world.api<Job>("GET", `/v1/exports/${id}`, undefined, key)).json;
-      return found.state !== "PENDING" && found.state !== "RUNNING" && found;
+      return hasEnded(found) && found;
     });
 
   /** Asks for a file, and holds the answer against the document. */

@@ -9,8 +9,9 @@ export function createClickRate(total: () => number, max: number, now: () => num
   let from = { at: now(), count: total() };
   let isHigh = false;
   return function isBusy(): boolean {
-    const [at, count] = [now(), total()];
+    const at = now();
     if (at - from.at < WINDOW_MS) return isHigh;
+    const count = total();
     isHigh = ((count - from.count) * 1000) / (at - from.at) > max;
     from = { at, count };
     return isHigh;

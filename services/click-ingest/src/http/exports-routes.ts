@@ -1,10 +1,10 @@
 // Exports, for write: it knows who may order what, and names the owner in each call. A file is sent by Express, which
 // knows ranges and conditions (RFC 9110 sections 13 and 14); one that breaks off ends the connection.
 import {
-  EXPORT_MEDIA_TYPES,
   EXPORTS_LIMIT,
   type ExportJob,
   ExportOrder,
+  exportMediaType,
   type FieldFault,
   Problem,
 } from "@linkfence/contracts";
@@ -97,13 +97,13 @@ export function createExportsRoutes({ exports, logger }: ExportsRouteOptions): R
 function sendFile(
   response: Response,
   { root, path }: { root: string; path: string },
-  { file, format, gzip }: ExportJob,
+  job: ExportJob,
   done: (error?: Error) => void,
 ): void {
   const headers: Record<string, string> = {
-    "Content-Type": gzip ? EXPORT_MEDIA_TYPES.gzip : EXPORT_MEDIA_TYPES[format],
-    ETag: file?.etag ?? "",
-    "Last-Modified": new Date(file?.at ?? 0).toUTCString(),
+    "Content-Type": exportMediaType(job),
+    ETag: job.file?.etag ?? "",
+    "Last-Modified": new Date(job.file?.at ?? 0).toUTCString(),
   };
   response.sendFile(path, { root, headers, cacheControl: false, dotfiles: "deny" }, done);
 }

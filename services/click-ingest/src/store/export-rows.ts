@@ -24,7 +24,8 @@ export function jobColumns(sql: Sql, { keptSeconds }: ExportKeeping) {
   return sql`
     id, number, owner, ordered_by AS "orderedBy", codes, from_ms AS "from", to_ms AS "to", format, gzip, state, attempts,
     rows_done AS rows, rows_estimated AS "rowsEstimated", bytes, token, fault, fault_detail AS "faultDetail",
-    (SELECT s.id::text FROM export_store s) || '/' || file AS place, ${text(sql`fault_at`)} AS "faultAt", ${text(sql`created_at`)} AS "createdAt", ${text(sql`started_at`)} AS "startedAt",
+    (SELECT s.id::text FROM export_store s) || '/' || file AS place, ${text(sql`fault_at`)} AS "faultAt",
+    ${text(sql`created_at`)} AS "createdAt", ${text(sql`started_at`)} AS "startedAt",
     ${text(sql`finished_at`)} AS "finishedAt", (extract(epoch FROM finished_at) * 1000)::bigint AS "finishedMs",
     ${text(sql`finished_at + ${keptSeconds}::float8 * interval '1 second'`)} AS "expiresAt"`;
 }

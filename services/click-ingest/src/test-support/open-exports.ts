@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import type { ExportJob, ExportOrder } from "@linkfence/contracts";
+import { type ExportJob, type ExportOrder, hasEnded } from "@linkfence/contracts";
 import { createDatabase } from "@linkfence/db";
 import { type TestDatabase, waitFor } from "@linkfence/testkit";
 import { createDirectoryFiles, type ExportFiles } from "../exports/export-files.ts";
@@ -131,5 +131,3 @@ export async function openExportWorld(database: TestDatabase, { leaseMs = 60_000
     },
   };
 }
-
-const hasEnded = ({ state }: ExportJob) => state !== "PENDING" && state !== "RUNNING";

@@ -1,5 +1,11 @@
 // What an export is to hold, as its owner says it, and as click-ingest has to know it.
-import { type FieldFault, isCode, type StartExportRequest } from "@linkfence/contracts";
+import {
+  EXPORT_LATEST_MS,
+  type ExportFormat,
+  type FieldFault,
+  isCode,
+  type StartExportRequest,
+} from "@linkfence/contracts";
 import { parseDateTime } from "./date-time.ts";
 
 /** Times are in ms since 1970; `codes` are different ones. What is null is not limited. */
@@ -7,13 +13,10 @@ export type ExportDraft = {
   codes: readonly string[] | null;
   from: number | null;
   to: number;
-  format: "csv" | "jsonl";
+  format: ExportFormat;
   gzip: boolean;
 };
 export type ExportDecision = { ok: true; draft: ExportDraft } | { ok: false; fault: FieldFault };
-
-/** No click is counted before or after (2100-01-01), as for statistics. */
-const [EARLIEST_MS, LATEST_MS] = [0, 4_102_444_800_000];
 
 /**
  * Decides what an order means. Nothing is guessed or clamped.
@@ -41,7 +44,7 @@ function readTime(field: "from" | "to", text: string | null | undefined): number
   const time = parseDateTime(text);
   if (!time) return faultOf(field, "date-time", "must be a time as in RFC 3339, with its offset: 2026-01-31T12:00:00Z");
   const ms = time.ms + Math.ceil(Number(time.micros) / 1000);
-  if (ms < EARLIEST_MS || ms > LATEST_MS) return faultOf(field, "range", "must be from 1970 to 2099");
+  if (ms < 0 || ms > EXPORT_LATEST_MS) return faultOf(field, "range", "must be from 1970 to 2099");
   return ms;
 }
 

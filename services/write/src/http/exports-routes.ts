@@ -3,6 +3,7 @@ import {
   Export,
   type ExportJob,
   ExportPage,
+  exportMediaType,
   isExportId,
   ListExportsQuery,
   Problem,
@@ -182,24 +183,23 @@ export function exportRoutes(deps: ExportRouteDeps): Routes {
         "Content-Disposition": createDisposition(nameExport(job)),
         "Cache-Control": "private, no-store",
       };
-      if (deps.accelPrefix !== undefined)
-        return handOver(deps.accelPrefix, { request, author, job, place: file.place }, fields);
-      const { response } = responseOf(request);
-      const sent = await deps.downloads.send(author.owner, { ...exports.fileOf(job), fields }, { request, response });
-      tell({ request, author, job }, sent);
+      const exchange = { request, response: responseOf(request) };
+      const told = { ...exchange, author, job };
+      if (deps.accelPrefix !== undefined) return handOver(`${deps.accelPrefix}${file.place}`, told, fields);
+      const sent = await deps.downloads.send(author.owner, { ...exports.fileOf(job), fields }, exchange);
+      tell(told, sent);
       return { status: sent.status, send: () => {} };
     },
   });
 
-  type Told = { request: Request; author: Caller; job: ExportJob };
+  type Told = { request: Request; response: Response; author: Caller; job: ExportJob };
 
   /** Each download, by whom and how far it came. */
   function tell(
-    { request, author, job }: Told,
+    { request, response, author, job }: Told,
     { status, bytes, error }: Sent,
     outcome = error ? "broken" : "sent",
   ): void {
-    const { response } = responseOf(request);
     deps.logger.info("download", {
       requestId: requestIdOf(response),
       ...{ export: job.id, owner: author.owner, keyId: author.keyId, address: clientAddress(request) },
@@ -209,11 +209,9 @@ export function exportRoutes(deps: ExportRouteDeps): Routes {
   }
 
   /** A proxy in front looks the file up under a path that is not reachable from outside, and sends what is asked of it. */
-  function handOver(prefix: string, { place, ...told }: Told & { place: string }, fields: Record<string, string>) {
-    const { job } = told;
-    const type = job.gzip ? EXPORT_MEDIA_TYPES.gzip : EXPORT_MEDIA_TYPES[job.format];
+  function handOver(path: string, told: Told, fields: Record<string, string>) {
     tell(told, { status: 200, bytes: 0, error: undefined }, "handed-over");
-    const headers = { ...fields, "Content-Type": type, "X-Accel-Redirect": `${prefix}${place}` };
+    const headers = { ...fields, "Content-Type": exportMediaType(told.job), "X-Accel-Redirect": path };
     return { status: 200, headers, send: (response: Response) => void response.end() };
   }
 
@@ -231,9 +229,9 @@ function present({ number: _number, owner: _owner, orderedBy: _by, file, from, t
   return { ...job, from: from === null ? null : time(from), to: time(to), download };
 }
 
-function responseOf({ res: response }: Request): { response: Response } {
+function responseOf({ res: response }: Request): Response {
   if (!response) throw new Error("Express gives each request its response");
-  return { response };
+  return response;
 }
 
 /** What cannot be an id is not looked up. */
