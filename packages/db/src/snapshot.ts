@@ -12,7 +12,10 @@ export type SnapshotOptions = {
   url: string;
   applicationName: string;
   connectTimeoutMs: number;
-  /** Deadline of the whole of it, kept by the server too, in ms. */
+  /**
+   * Deadline of the whole of it, in ms. The server keeps it too, but not while it waits for somebody to take what it has: it
+   * sends, and nothing but its end interrupts that.
+   */
   timeoutMs: number;
   /** Breaks it off at once: the connection is destroyed. */
   signal: AbortSignal;
@@ -36,11 +39,12 @@ const END_GRACE_MS = 1000;
 export const quoteLiteral = pg.escapeLiteral;
 
 /**
- * Takes a snapshot and gives it to `work`. Rejects with what `work` rejects with, with the server's error, or with the
- * signal's reason. Nothing of it is left at the server afterwards, whatever came of it.
+ * Takes a snapshot and gives it to `work`. Rejects with what `work` rejects with, with the server's error, with the signal's
+ * reason, or with a `TimeoutError` once the deadline has passed. Nothing of it is left at the server afterwards, whatever came of it.
  */
 export async function withSnapshot<T>(options: SnapshotOptions, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
-  const { signal, timeoutMs } = options;
+  const { timeoutMs } = options;
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
   signal.throwIfAborted();
   const { client, socket } = await connectFirst(options);
   const breakOff = () => socket.destroy();

@@ -44,10 +44,6 @@ export function createFileWriter(options: WriterOptions) {
    */
   async function write(job: HeldJob, progress: Progress, signal: AbortSignal): Promise<WrittenFile> {
     const bytesMax = await options.bytesMax();
-    // The server keeps the deadline too, but not while it waits for somebody to take what it has (it sends, and nothing
-    // but its end interrupts that).
-    const late = AbortSignal.timeout(timeoutMs);
-    const ended = AbortSignal.any([signal, late]);
     const draft = await files.create(job.file);
     try {
       const snapshot = {
@@ -55,20 +51,20 @@ export function createFileWriter(options: WriterOptions) {
         applicationName: "linkfence-click-ingest-export",
         connectTimeoutMs,
         timeoutMs,
-        signal: ended,
+        signal,
       };
       const rows = await withSnapshot(snapshot, async (at) => {
         const [row] = await at.rows(estimateStatement(job, now() - retentionDays * DAY_MS));
         progress.estimated = Number(row?.rows ?? 0);
-        return stream(at, job, draft, { progress, signal: ended, bytesMax });
+        return stream(at, job, draft, { progress, signal, bytesMax });
       });
-      ended.throwIfAborted();
+      signal.throwIfAborted();
       await draft.publish();
       return { rows, bytes: draft.bytes() };
     } catch (error) {
       await draft.discard();
       signal.throwIfAborted();
-      throw late.aborted ? tooLate(error) : asFailure(error);
+      throw asFailure(error);
     }
   }
 
@@ -109,14 +105,16 @@ export function createFileWriter(options: WriterOptions) {
   return { write };
 }
 
-function tooLate(cause: unknown): ExportFailure {
-  return new ExportFailure("deadline", "the file could not be written in time", { cause });
+/** The snapshot's own deadline, or the server's, which is the same. */
+function isTimeout(error: unknown): boolean {
+  if (isServerError(error)) return errorCode(error) === "57014";
+  return typeof error === "object" && error !== null && "name" in error && error.name === "TimeoutError";
 }
 
 /** What an attempt ended of, as its owner may know it. The cause is for the log. */
 function asFailure(error: unknown): ExportFailure {
   if (error instanceof ExportFailure) return error;
-  if (isServerError(error) && errorCode(error) === "57014") return tooLate(error);
+  if (isTimeout(error)) return new ExportFailure("deadline", "the file could not be written in time", { cause: error });
   if (classifyError(error) !== "fatal" || isBroken(error))
     return new ExportFailure("database", "the clicks could not be read", { cause: error });
   return new ExportFailure("internal", "the export has a fault; the service's log says more", { cause: error });
