@@ -1,6 +1,6 @@
 // An export of millions of clicks: how fast its file is written, beside COPY of the same query by the server alone; how much
 // memory it takes; and how much is left to redirects and to clicks meanwhile.
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -11,6 +11,7 @@ import { type RunningService, readMetric, startService, waitFor, waitUntilReady 
 import type postgres from "postgres";
 import { exportStatement } from "../../services/click-ingest/src/store/export-query.ts";
 import { startExporter } from "../../tests/evidence/exporter.ts";
+import { forgetPeak, readMemory } from "../../tests/evidence/process-memory.ts";
 import type { Bench, Subject } from "./bench-subject.ts";
 import { runClosedLoop } from "./closed-loop.ts";
 import { median } from "./numbers.ts";
@@ -76,12 +77,6 @@ async function fill(sql: postgres.Sql, clicks: number, tell: (text: string) => v
   await sql`VACUUM (ANALYZE) click`;
 }
 
-/** One line of what the system knows of a process's memory, in MiB (proc(5)). */
-async function readMemory(pid: number, name: "VmRSS" | "VmHWM"): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return (Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024) / MIB;
-}
-
 /** Reads what a statement says, and throws it away. Returns ms. */
 async function copyAway(url: string, statement: string): Promise<number> {
   const sink = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -119,9 +114,8 @@ async function measureFiles({ results, clicks, tell }: Bench, url: string, expor
   const { pid } = exporter.service;
   // What every first file takes is not what a larger one takes.
   await write(exporter, "csv", wanted / DAYS, FROM + DAY_MS);
-  const idle = await readMemory(pid, "VmRSS");
-  // The peak is counted from here (proc(5), clear_refs).
-  await writeFile(`/proc/${pid}/clear_refs`, "5").catch(() => {});
+  const idle = (await readMemory(pid, "VmRSS")) / MIB;
+  await forgetPeak(pid).catch(() => {});
   const ms = { csv: [] as number[], jsonl: [] as number[], copy: [] as number[], plain: [] as number[] };
   const statement = exportStatement(ORDER, "csv");
   const plain = "COPY (SELECT * FROM click ORDER BY click_id) TO STDOUT WITH (FORMAT csv)";
@@ -141,7 +135,7 @@ async function measureFiles({ results, clicks, tell }: Bench, url: string, expor
   results.atLeast("CSV ÷ COPY of the same query", median(ms.copy.map((each, i) => each / (ms.csv[i] ?? 0))), SHARE_MIN);
   results.figure("CSV ÷ COPY of the columns as they are", median(ms.plain.map((each, i) => each / (ms.csv[i] ?? 0))));
   results.figure("memory of the idle process", idle, "MiB");
-  results.atMost("memory at the peak above that, MiB", (await readMemory(pid, "VmHWM")) - idle, MEMORY_MAX);
+  results.atMost("memory at the peak above that, MiB", (await readMemory(pid, "VmHWM")) / MIB - idle, MEMORY_MAX);
 }
 
 /** Measures something while an export is written and while none is, in turn. Returns the median of the ratios. */

@@ -1,5 +1,5 @@
 // Exports whose workers die, are stopped and come back, or have more to do than they can: what becomes of the files.
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ExportJob, type ExportOrder, hasEnded } from "@linkfence/contracts";
@@ -10,9 +10,11 @@ import {
   type TestDatabase,
   waitFor,
 } from "@linkfence/testkit";
+import { fillClicks } from "../../services/click-ingest/src/test-support/export-clicks.ts";
 import { YESTERDAY } from "./click-senders.ts";
 import { closingAfterwards } from "./closing.ts";
 import { startExporter } from "./exporter.ts";
+import { forgetPeak, readMemory } from "./process-memory.ts";
 import type { EvidenceCase, Report } from "./report.ts";
 import { mountAllowed, mountSmallDisk } from "./spool-disk.ts";
 import { takeOut } from "./take-out.ts";
@@ -65,15 +67,9 @@ async function openWorld(later: (close: () => unknown) => void, clicks = CLICKS)
 }
 
 /** Puts clicks of yesterday into the table. */
-async function fill({ sql }: TestDatabase, owner: string, count: number, from = 0): Promise<void> {
-  await sql`SELECT attach_click_day((${new Date(YESTERDAY)}::timestamptz AT TIME ZONE 'UTC')::date)`;
-  const first = YESTERDAY.toString(16).padStart(12, "0");
-  await sql`
-    INSERT INTO click (click_id, link_version, clicked_at, code, owner, referrer_host, browser, os, device, country, bot,
-                       prefetch)
-    SELECT (${`${first.slice(0, 8)}-${first.slice(8)}-7000-8000-`} || lpad(to_hex(number), 12, '0'))::uuid, 1,
-           ${new Date(YESTERDAY)}, 'sample', ${owner}, repeat('x', 200), '', '', '', '', false, false
-      FROM generate_series(${from + 1}::int, ${from + count}::int) AS number`;
+async function fill(stats: TestDatabase, owner: string, count: number, from = 0): Promise<void> {
+  await stats.sql`SELECT attach_click_day((${new Date(YESTERDAY)}::timestamptz AT TIME ZONE 'UTC')::date)`;
+  await fillClicks(stats, { owner, count, from, at: YESTERDAY });
 }
 
 const half = (job: ExportJob) => job.rows >= CLICKS / 2;
@@ -226,12 +222,6 @@ const MANY = 180_000;
 const MIB = 1024 ** 2;
 const BOUND_MIB = 64;
 
-/** One line of what the system knows of a process's memory, in bytes (proc(5)). */
-async function readMemory({ pid }: RunningService, name: "VmRSS" | "VmHWM"): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8");
-  return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) * 1024;
-}
-
 export const x4: EvidenceCase = {
   id: "X4",
   shows: "a process that writes a large file has at no moment 64 MiB more in memory than before",
@@ -243,11 +233,10 @@ export const x4: EvidenceCase = {
       const exporter = await world.start();
       // What every first file takes is not what a larger one takes.
       await exporter.until((await exporter.order({ ...ORDER, owner: "bob" })).id, hasEnded, "bob");
-      const before = await readMemory(exporter.service, "VmRSS");
-      // The peak is counted from here (proc(5), clear_refs).
-      await writeFile(`/proc/${exporter.service.pid}/clear_refs`, "5");
+      const before = await readMemory(exporter.service.pid, "VmRSS");
+      await forgetPeak(exporter.service.pid);
       const job = await exporter.until((await exporter.order({ ...ORDER, format: "jsonl" })).id, hasEnded);
-      const more = (await readMemory(exporter.service, "VmHWM")) - before;
+      const more = (await readMemory(exporter.service.pid, "VmHWM")) - before;
       report.check("rows", job.rows, MANY);
       report.check("bytes of the file, at least", job.bytes > BOUND_MIB * MIB, true);
       report.check(`more memory than ${BOUND_MIB} MiB`, more > BOUND_MIB * MIB, false);

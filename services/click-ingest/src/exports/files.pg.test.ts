@@ -1,22 +1,18 @@
 // What stands in the files.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { EXPORT_COLUMNS, type ExportJob, type ExportOrder } from "@linkfence/contracts";
-import { createDatabase } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase } from "@linkfence/testkit";
+import type { TestDatabase } from "@linkfence/testkit";
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
+import { openClickDatabase } from "../test-support/export-clicks.ts";
 import { type ExportWorld, openExportWorld } from "../test-support/open-exports.ts";
-import { openClickStore } from "../test-support/open-store.ts";
 import { newClickId, SAMPLE_AT } from "../test-support/sample-clicks.ts";
 
 let database: TestDatabase;
 let world: ExportWorld;
 
 beforeAll(async () => {
-  database = await createTestDatabase("stats");
-  const pool = createDatabase({ url: database.url, applicationName: "test", max: 1, queryTimeoutMs: 10_000 });
-  await openClickStore(pool).days.maintain();
-  await pool.close();
+  database = await openClickDatabase();
   world = await openExportWorld(database);
   world.start();
 });

@@ -1,11 +1,9 @@
 // How jobs are done: one after another for each owner, in turns between owners, again where that may help, never by two.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { createDatabase } from "@linkfence/db";
-import { createTestDatabase, type TestDatabase, until, waitFor } from "@linkfence/testkit";
+import { type TestDatabase, until, waitFor } from "@linkfence/testkit";
+import { fillClicks, openClickDatabase } from "../test-support/export-clicks.ts";
 import { createGate } from "../test-support/gate.ts";
 import { type ExportWorld, openExportWorld } from "../test-support/open-exports.ts";
-import { openClickStore } from "../test-support/open-store.ts";
-import { newClickId, SAMPLE_AT } from "../test-support/sample-clicks.ts";
 
 const APPLICATION = "linkfence-click-ingest-export";
 /** More than sockets and buffers hold: an attempt that waits has not read all of it. */
@@ -15,10 +13,7 @@ let database: TestDatabase;
 let world: ExportWorld;
 
 beforeAll(async () => {
-  database = await createTestDatabase("stats");
-  const pool = createDatabase({ url: database.url, applicationName: "test", max: 1, queryTimeoutMs: 10_000 });
-  await openClickStore(pool).days.maintain();
-  await pool.close();
+  database = await openClickDatabase();
 });
 beforeEach(async () => {
   await database.sql`TRUNCATE click, export_job`;
@@ -31,15 +26,13 @@ afterEach(async () => {
 });
 afterAll(() => database.drop());
 
-/** Puts clicks into the table, each of a quarter of a KiB. */
-async function fill(count: number, owner = "ann") {
-  const id = newClickId();
-  await database.sql`
-    INSERT INTO click (click_id, link_version, clicked_at, code, owner, referrer_host, browser, os, device, country, bot,
-                       prefetch)
-    SELECT (${id.slice(0, 24)} || lpad(to_hex(number), 12, '0'))::uuid, 1, ${new Date(SAMPLE_AT)}, 'sample', ${owner},
-           repeat('x', 200), '', '', '', '', false, false
-      FROM generate_series(1, ${count}::int) AS number`;
+/** Clicks that were ever put there: no id comes twice. */
+let filled = 0;
+
+/** Puts further clicks into the table. */
+async function fill(count: number) {
+  await fillClicks(database, { count, from: filled });
+  filled += count;
 }
 
 /** Connections that read for files. */
