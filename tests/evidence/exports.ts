@@ -136,10 +136,9 @@ async function overtake(world: World) {
   world.slow();
   const late = await world.start();
   const { id } = await late.order(ORDER);
-  await late.until(id, half);
+  const { attempts: before } = await late.until(id, half);
   late.service.kill("SIGSTOP");
   const next = await world.start();
-  const { attempts: before } = await next.until(id, () => true);
   await next.until(id, ({ attempts, rows }) => attempts > before && rows > 0 && rows < CLICKS / 2);
   next.service.kill("SIGSTOP");
   world.fast();
