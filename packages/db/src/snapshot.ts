@@ -43,9 +43,27 @@ export const quoteLiteral = pg.escapeLiteral;
  * reason, or with a `TimeoutError` once the deadline has passed. Nothing of it is left at the server afterwards, whatever came of it.
  */
 export async function withSnapshot<T>(options: SnapshotOptions, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
-  const { timeoutMs } = options;
-  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(timeoutMs)]);
-  signal.throwIfAborted();
+  options.signal.throwIfAborted();
+  const deadline = startDeadline(options.timeoutMs);
+  try {
+    return await takeSnapshot({ ...options, signal: AbortSignal.any([options.signal, deadline.signal]) }, work);
+  } finally {
+    deadline.clear();
+  }
+}
+
+/**
+ * A signal that is aborted with a `TimeoutError` after so many ms. Not `AbortSignal.timeout`: one that only `AbortSignal.any`
+ * knows is collected as garbage in Node 20, and never comes.
+ */
+function startDeadline(ms: number) {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(new DOMException(`not done within ${ms} ms`, "TimeoutError")), ms);
+  return { signal: over.signal, clear: () => clearTimeout(timer) };
+}
+
+async function takeSnapshot<T>(options: SnapshotOptions, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  const { timeoutMs, signal } = options;
   const { client, socket } = await connectFirst(options);
   const breakOff = () => socket.destroy();
   signal.addEventListener("abort", breakOff);
