@@ -25,7 +25,6 @@ export function openFile(url: string, apiKey: string, options: FileOptions = {})
   const { key, type = CSV, query = "", headers = {} } = options;
   const outgoing = request(`${url}/v1/imports${query}`, {
     method: "POST",
-    agent: false,
     headers: {
       Authorization: `Bearer ${apiKey}`,
       "Content-Type": type,

@@ -213,8 +213,11 @@ function placeOf(id: string): string {
 
 /** A problem that also says where the import is. */
 function brokenOff(id: string, problem: Problem): Reply {
-  // What is still on its way belongs to no other request (RFC 9110 section 15.5.9).
-  return { status: PROBLEM_STATUS[problem.code], problem, headers: { Location: placeOf(id), Connection: "close" } };
+  // Of one that sends no more, what may still be on its way belongs to no other request (RFC 9110 section 15.5.9). Who still
+  // sends is read on for a while: a connection that Node closed behind the answer would be reset before that is read (RFC 9112
+  // section 9.6).
+  const close = problem.code === "upload-stalled" ? { Connection: "close" } : {};
+  return { status: PROBLEM_STATUS[problem.code], problem, headers: { Location: placeOf(id), ...close } };
 }
 
 /** Cuts a page out of one item more than it may have. */
