@@ -182,10 +182,11 @@ export const q4: EvidenceCase = {
     "in a history that is not settled, as after a failover that lost the registry, nothing is confirmed before time has passed, though nobody is missing; when it was watched for long enough, acknowledgements confirm again",
   run: (report) =>
     withOneCutOff(RESTART_TTL_MS, async ({ at, redirect, codes: [lost = "", later = ""], stop }) => {
-      await at.sql`DELETE FROM settled_epoch`;
-      await forget(at, redirect);
       // One that has watched this history for long enough would settle it again at once.
-      await at.restartWrite();
+      await at.restartWrite(async () => {
+        await at.sql`DELETE FROM settled_epoch`;
+        await forget(at, redirect);
+      });
       const early = await at.revoke(lost, "?timeoutMs=1000");
       report.check(
         "the first answer, though nobody is missing",

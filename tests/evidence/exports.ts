@@ -23,6 +23,8 @@ import { takeOut } from "./take-out.ts";
 const CLICKS = 40_000;
 /** Slow enough to be met in the middle. */
 const BYTES_PER_SECOND = 5_000_000;
+/** So slow that nobody who is met early is done before it can be stopped: a minute. */
+const CRAWLING = 200_000;
 const ORDER: ExportOrder = {
   owner: "ann",
   orderedBy: "evidence",
@@ -138,7 +140,9 @@ async function overtake(world: World) {
   const { id } = await late.order(ORDER);
   const { attempts: before } = await late.until(id, half);
   late.service.kill("SIGSTOP");
-  const next = await world.start();
+  world.slow(CRAWLING);
+  // Its own lease is not to end while it is stopped, however long the late one takes to notice.
+  const next = await world.start({ EXPORT_LEASE_MS: "60000" });
   await next.until(id, ({ attempts, rows }) => attempts > before && rows > 0 && rows < CLICKS / 2);
   next.service.kill("SIGSTOP");
   world.fast();

@@ -38,8 +38,8 @@ export type Registered = {
   databaseUrl: string;
   /** The write process that runs now. */
   write(): RunningService;
-  /** Stops the write process, and starts another one. */
-  restartWrite(): Promise<void>;
+  /** Stops the write process, and starts another one. `between` is done while none runs. */
+  restartWrite(between?: () => Promise<unknown>): Promise<void>;
   api: ReturnType<typeof createApiClient>;
   /** Makes links, named by a prefix and a number from 1 on. Returns their codes. */
   create(prefix: string, count: number): Promise<string[]>;
@@ -89,8 +89,9 @@ export function withRegistered(
     await scenario({
       ...{ sql: database.sql, databaseUrl: database.url, redirects, add, api, addresses },
       write: () => write,
-      async restartWrite() {
+      async restartWrite(between = async () => {}) {
         await write.stop();
+        await between();
         write = await startWrite();
         await waitUntilReady(write);
       },

@@ -68,10 +68,11 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     const inOrder = (act: () => void, bytes = 0) => {
       if (!passes()) broken = true;
       if (broken) return;
-      const sendMs = (bytes * 1000) / rate;
-      if (kept === 0 && delayMs === 0 && sendMs === 0) return act();
+      // By the rate of its turn: what waits goes on at once when the line is a fast one again.
+      const sendMs = () => (bytes * 1000) / rate;
+      if (kept === 0 && delayMs === 0 && sendMs() === 0) return act();
       kept += 1;
-      before = Promise.all([before.then(() => pause(sendMs)), pause(delayMs)]).then(() => {
+      before = Promise.all([before.then(() => pause(sendMs())), pause(delayMs)]).then(() => {
         kept -= 1;
         act();
       });
