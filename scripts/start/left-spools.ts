@@ -3,7 +3,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** As the redirect's README describes them: a header, then clicks. */
-const SEGMENT = { name: /^clicks-\d{12}\.spool$/, headerBytes: 512 };
+const SEGMENT = { name: /^clicks-\d{12,15}\.spool$/, headerBytes: 512 };
 /** Names that this command gives: what else is in the folder, which anybody may choose, is not its own. */
 const OWN_NAME = /^redirect(-\d+)?$/;
 

@@ -1,5 +1,5 @@
 // A real process, its spool on a real disk, and an ingest that keeps what it is sent.
-import { mkdtemp, readdir, readFile, rm, truncate, unlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, symlink, truncate, unlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -147,6 +147,8 @@ describe("files of a spool", () => {
     await writeFile(join(directory, "account"), Buffer.alloc(2048));
     const [name = ""] = (await readdir(directory)).filter((each) => each.endsWith(".spool"));
     await truncate(join(directory, name), 520);
+    // No file of the spool's, and it leads nowhere.
+    await symlink("nowhere", join(directory, "clicks-000000000009.spool"));
     const next = await start(AWAY);
     const told = next.records().map(({ message }) => message);
     expect(told).toContainEqual(expect.stringContaining("is unknown: its account is missing or damaged"));

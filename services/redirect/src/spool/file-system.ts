@@ -18,7 +18,7 @@ export type SpoolFile = {
 };
 
 export type FileSystem = {
-  /** Names of the files in a directory, and their sizes. */
+  /** Names of the files in a directory, and their sizes; a link is none. */
   list(directory: string): Promise<{ name: string; size: number }[]>;
   /** `create`: to read and write, and it must not be there yet; `change`: to read and write, made where it is missing. */
   open(path: string, how: "create" | "change" | "read"): Promise<SpoolFile>;
@@ -40,7 +40,9 @@ const MODE = 0o600;
 /** The file system of this machine. */
 export const realFileSystem: FileSystem = {
   async list(directory) {
-    const names = await readdir(directory);
+    const entries = await readdir(directory, { withFileTypes: true });
+    // Opening something else, as a pipe, may never end.
+    const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
     return Promise.all(names.map(async (name) => ({ name, size: (await stat(`${directory}/${name}`)).size })));
   },
   open: async (path, how) => wrap(await open(path, FLAGS[how], MODE)),

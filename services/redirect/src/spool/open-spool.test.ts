@@ -71,6 +71,12 @@ describe("a process that comes after a killed one", () => {
     expect(await readLeft(third)).toEqual(payloads(0, 7));
   });
 
+  test("finds them behind the greatest number that a file can have, wherever that came from", async () => {
+    disk.files.set("/spool/clicks-999999999999.spool", { bytes: Buffer.alloc(0), synced: Buffer.alloc(0) });
+    await append(await open(), 0, 3);
+    expect(await readLeft(await open(disk.copy()))).toEqual(payloads(0, 3));
+  });
+
   test("adds to what those before it may have lost, whoever saw that", async () => {
     await open();
     const second = disk.copy();

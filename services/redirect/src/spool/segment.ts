@@ -46,4 +46,5 @@ export const TROUBLES: Record<AbandonCause, string> = {
 };
 
 export const segmentName = (number: number) => `clicks-${String(number).padStart(12, "0")}.spool`;
-export const segmentNumber = (name: string) => Number(/^clicks-(\d{12})\.spool$/.exec(name)?.[1] ?? Number.NaN);
+/** NaN for another name. Longer numbers than we write are taken, too, as the next one goes on from the greatest there is. */
+export const segmentNumber = (name: string) => Number(/^clicks-(\d{12,15})\.spool$/.exec(name)?.[1] ?? Number.NaN);
