@@ -15,6 +15,7 @@ export type Mutation = {
 const LOADER = "services/redirect/src/cache/loader.ts";
 const REVOCATION = "packages/db/migrations/main/0003_revocation_numbers.sql";
 const LOOKUP = "services/redirect/src/cache/link-lookup.ts";
+const EXPORT_WRITER = "services/click-ingest/src/exports/write-file.ts";
 
 export const mutations: readonly Mutation[] = [
   {
@@ -144,5 +145,35 @@ export const mutations: readonly Mutation[] = [
       },
     ],
     cases: ["S4"],
+  },
+  {
+    name: "lost-jobs-stay",
+    change: "an export whose worker is not heard of any more is nobody else's to take up",
+    edits: [
+      {
+        file: "packages/db/migrations/stats/0014_exports.sql",
+        find: "   WHERE state = 'RUNNING' AND lease_until < v_now;",
+        replace: "   WHERE false;",
+      },
+    ],
+    cases: ["X1", "X2"],
+  },
+  {
+    name: "drafts-stay",
+    change: "an attempt that has failed leaves what it has written",
+    edits: [{ file: EXPORT_WRITER, find: "      await draft.discard();\n", replace: "" }],
+    cases: ["X6"],
+  },
+  {
+    name: "rows-are-kept",
+    change: "a worker keeps what it has written until the file is whole",
+    edits: [
+      {
+        file: EXPORT_WRITER,
+        find: "        const taken = lines.take(chunk);\n",
+        replace: '        const taken = lines.take(chunk);\n        source.once("taken", () => taken);\n',
+      },
+    ],
+    cases: ["X4"],
   },
 ];
