@@ -89,7 +89,14 @@ export const exportProgress = {
   bytes: Count,
   error: Nullable(
     Type.Object(
-      { code: Type.Enum([...EXPORT_FAULTS]), detail: Type.String(), at: Timestamp },
+      {
+        code: Type.Enum([...EXPORT_FAULTS], {
+          description:
+            "`too-many-rows`: order shorter periods. `storage-full`, `storage`: the operator makes room, or looks at the directory. `deadline`: order a shorter period. `database`, `worker-lost`: order it again. `internal`: the operator looks at the log",
+        }),
+        detail: Type.String(),
+        at: Timestamp,
+      },
       { additionalProperties: false, description: "What ended the last attempt that failed" },
     ),
   ),

@@ -1,4 +1,5 @@
 import {
+  EXPORT_COLUMNS,
   EXPORT_MEDIA_TYPES,
   Export,
   type ExportJob,
@@ -52,7 +53,11 @@ there. JSON Lines has every value as it is kept. With an \`Idempotency-Key\` the
 is kept.`.replaceAll("\n", " ");
 const DOWNLOAD =
   `Once the export has \`SUCCEEDED\`. Parts can be asked for (\`Range\`, \`If-Range\`), so that a download that
-broke off goes on where it ended.`.replaceAll("\n", " ");
+broke off goes on where it ended. CSV has a header; the columns, and the members of a line of JSON Lines, are
+${EXPORT_COLUMNS.map((name) => `\`${name}\``).join(", ")}. HEAD tells the same fields without the file.`.replaceAll(
+    "\n",
+    " ",
+  );
 const FILE_FIELDS = {
   "Content-Disposition": "The name under which to keep it (RFC 6266)",
   ETag: "Of these bytes and no others",
@@ -170,7 +175,11 @@ export function exportRoutes(deps: ExportRouteDeps): Routes {
       group: GROUP,
       answers: {
         200: { description: "The file", others: FORMS, headers: FILE_FIELDS },
-        206: { description: "A part of it", others: FORMS, headers: FILE_FIELDS },
+        206: {
+          description: "A part of it",
+          others: FORMS,
+          headers: { ...FILE_FIELDS, "Content-Range": "Which part (RFC 9110 section 14.4)" },
+        },
         304: { description: "The client has it already" },
       },
       problems: ["not-found", "not-ready", "precondition-failed", "range-not-satisfiable", "exports-unavailable"],
