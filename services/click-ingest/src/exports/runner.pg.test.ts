@@ -85,6 +85,18 @@ describe("an attempt", () => {
     expect(await world.names()).toHaveLength(1);
   });
 
+  test("is repeated, too, where the database is lost before it has read anything", async () => {
+    await fill(3);
+    let lost = 1;
+    const bytesMax = async () => {
+      if (lost-- > 0) await database.sql`SELECT pg_terminate_backend(pg_backend_pid())`;
+      return 1e12;
+    };
+    world.start({ writer: { bytesMax } });
+    const job = await world.ended(await world.order());
+    expect(job).toMatchObject({ state: "SUCCEEDED", rows: 3, attempts: 2, error: { code: "database" } });
+  });
+
   test("that takes longer than its deadline ends, also at the server", async () => {
     await fill(MANY);
     const gate = createGate();

@@ -56,11 +56,12 @@ export function createExportRunner(options: RunnerOptions) {
     }
   }
 
-  /** Waits until somebody has ordered something, or so many ms. */
+  /**
+   * Waits until somebody has ordered something, or this stops, or so many ms. For one signal that is aborted in either case:
+   * in Node 20 one that lives long keeps something of each that `AbortSignal.any` ever made of it.
+   */
   async function rest(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: AbortSignal.any([stopping.signal, nudge.signal]), ref: false }).catch(
-      () => {},
-    );
+    await delay(ms, undefined, { signal: nudge.signal, ref: false }).catch(() => {});
   }
 
   async function loop(): Promise<void> {
@@ -190,6 +191,7 @@ export function createExportRunner(options: RunnerOptions) {
     /** Breaks off what is under way and gives it back. Resolves when all of it has ended. */
     async stop(): Promise<void> {
       stopping.abort();
+      nudge.abort();
       await loops;
     },
     stats: () => ({ ...counts, failed: { ...failed }, running: running.size, workers, open: breaker.openUntil > 0 }),

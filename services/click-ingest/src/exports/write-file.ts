@@ -43,9 +43,11 @@ export function createFileWriter(options: WriterOptions) {
    * Rejects with `ExportFailure`, or with the signal's reason, and leaves no draft then.
    */
   async function write(job: HeldJob, progress: Progress, signal: AbortSignal): Promise<WrittenFile> {
-    const bytesMax = await options.bytesMax();
-    const draft = await files.create(job.file);
+    let draft: DraftFile | undefined;
     try {
+      const bytesMax = await options.bytesMax();
+      const file = await files.create(job.file);
+      draft = file;
       const snapshot = {
         url,
         applicationName: "linkfence-click-ingest-export",
@@ -56,13 +58,13 @@ export function createFileWriter(options: WriterOptions) {
       const rows = await withSnapshot(snapshot, async (at) => {
         const [row] = await at.rows(estimateStatement(job, now() - retentionDays * DAY_MS));
         progress.estimated = Number(row?.rows ?? 0);
-        return stream(at, job, draft, { progress, signal, bytesMax });
+        return stream(at, job, file, { progress, signal, bytesMax });
       });
       signal.throwIfAborted();
-      await draft.publish();
-      return { rows, bytes: draft.bytes() };
+      await file.publish();
+      return { rows, bytes: file.bytes() };
     } catch (error) {
-      await draft.discard();
+      await draft?.discard();
       signal.throwIfAborted();
       throw asFailure(error);
     }
