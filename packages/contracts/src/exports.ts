@@ -60,9 +60,13 @@ export const StartExportRequest = Type.Object(
         }),
       ),
     ),
-    from: Type.Optional(Nullable(Type.String({ maxLength: 64, description: "RFC 3339; the first click by default" }))),
+    from: Type.Optional(
+      Nullable(
+        Type.String({ maxLength: 64, description: "A time (RFC 3339) of 1970 to 2099; the first click by default" }),
+      ),
+    ),
     to: Type.Optional(
-      Nullable(Type.String({ maxLength: 64, description: "RFC 3339, itself left out; now by default" })),
+      Nullable(Type.String({ maxLength: 64, description: "A time (RFC 3339), itself left out; now by default" })),
     ),
     format: Type.Optional(Nullable(Type.Enum([...EXPORT_FORMATS], { default: "csv" }))),
     gzip: Type.Optional(Nullable(Type.Boolean({ default: false }))),
@@ -85,7 +89,13 @@ export const exportProgress = {
     minimum: 0,
     description: "Clicks in the file; while it is written, those of this attempt so far",
   }),
-  rowsEstimated: Nullable(Type.Integer({ minimum: 0, description: "From the roll-ups; null until the first attempt" })),
+  rowsEstimated: Nullable(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "By whole hours, so that it may be too high; null until the first look, and at the end what it came to",
+    }),
+  ),
   bytes: Count,
   error: Nullable(
     Type.Object(

@@ -131,7 +131,7 @@ export const PROBLEM_GUIDE: Readonly<Record<ProblemCode, ProblemText>> = {
     remedy: "Try again after `Retry-After`.",
   },
   "exports-unavailable": {
-    meaning: "Exports cannot be reached at the moment; links, redirects and statistics are not affected.",
+    meaning: "Exports cannot be reached at the moment; links and redirects are not affected.",
     remedy: "Try again after `Retry-After`; repeat an order with its `Idempotency-Key`.",
   },
   internal: {

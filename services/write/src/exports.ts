@@ -27,7 +27,7 @@ const PASSED_ON: ReadonlySet<string> = new Set<ProblemCode>([
 /** Creates the desk of exports. All of it rejects with a Problem. */
 export function createExports(options: IngestOptions) {
   const isAnswer = (error: unknown) => error instanceof Problem && PASSED_ON.has(error.code);
-  const calls = createIngestCalls(options, unavailable, isAnswer);
+  const calls = createIngestCalls(options, () => unavailable(), isAnswer);
   const base = `${calls.base}/v1/exports`;
   const [validateJob, validateJobs] = [createValidator(ExportJob), createValidator(ExportJobs)];
   const validateCancellation = createValidator(ExportCancellation);
@@ -65,7 +65,10 @@ export function createExports(options: IngestOptions) {
       ask("", { method: "POST", body: JSON.stringify(order) }, (answer, status) => ({
         job: jobOf(answer, order.owner),
         replayed: status === 200,
-      })),
+      })).catch((error: unknown) => {
+        if (!(error instanceof Problem) || error.code !== "exports-unavailable") throw error;
+        throw unavailable(". Whether the order was taken is not known: a repetition needs its Idempotency-Key");
+      }),
 
     /** An owner's exports, newest first: those ordered before the one with that number, if any. */
     list: (owner: string, limit: number, before: number | null): Promise<ExportJob[]> =>
@@ -117,9 +120,9 @@ function refusalOf(answer: unknown): Problem | undefined {
   return new Problem(code as ProblemCode, detail);
 }
 
-function unavailable(): Problem {
+function unavailable(more = ""): Problem {
   return new Problem(
     "exports-unavailable",
-    "exports cannot be reached now; links, redirects and statistics are not affected",
+    `exports cannot be reached now; links and redirects are not affected${more}`,
   );
 }

@@ -176,8 +176,8 @@ CREATE FUNCTION finish_export(p_id uuid, p_token bigint, p_rows bigint, p_bytes 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 BEGIN
   UPDATE export_job
-     SET state = 'SUCCEEDED', finished_at = clock_timestamp(), rows_done = p_rows, bytes = p_bytes, worker = NULL,
-         lease_until = NULL
+     SET state = 'SUCCEEDED', finished_at = clock_timestamp(), rows_done = p_rows, rows_estimated = p_rows, bytes = p_bytes,
+         worker = NULL, lease_until = NULL
    WHERE id = p_id AND token = p_token AND state = 'RUNNING';
   RETURN FOUND;
 END

@@ -53,11 +53,19 @@ there. JSON Lines has every value as it is kept. With an \`Idempotency-Key\` the
 is kept.`.replaceAll("\n", " ");
 const DOWNLOAD =
   `Once the export has \`SUCCEEDED\`. Parts can be asked for (\`Range\`, \`If-Range\`), so that a download that
-broke off goes on where it ended. CSV has a header; the columns, and the members of a line of JSON Lines, are
+broke off goes on where it ended; several ranges at once are answered with the whole file. CSV has a header; the columns, and the members of a line of JSON Lines, are
 ${EXPORT_COLUMNS.map((name) => `\`${name}\``).join(", ")}. HEAD tells the same fields without the file.`.replaceAll(
     "\n",
     " ",
   );
+/** What somebody can do who wants a file of it. */
+const WITHOUT_FILE: Readonly<Record<ExportJob["state"], string>> = {
+  PENDING: "wait until it has SUCCEEDED",
+  RUNNING: "wait until it has SUCCEEDED",
+  SUCCEEDED: "and its file was removed: order it again",
+  FAILED: "its error says why: order it again",
+  CANCELLED: "order it again",
+};
 const FILE_FIELDS = {
   "Content-Disposition": "The name under which to keep it (RFC 6266)",
   ETag: "Of these bytes and no others",
@@ -187,7 +195,8 @@ export function exportRoutes(deps: ExportRouteDeps): Routes {
     async handle(request, author) {
       const job = await exports.find(author.owner, idOf(request));
       const { file } = job;
-      if (!file) throw new Problem("not-ready", `the export has no file: it is ${job.state}`);
+      if (!file)
+        throw new Problem("not-ready", `the export has no file: it is ${job.state}, ${WITHOUT_FILE[job.state]}`);
       const fields = {
         "Content-Disposition": createDisposition(nameExport(job)),
         "Cache-Control": "private, no-store",
