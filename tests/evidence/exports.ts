@@ -184,7 +184,8 @@ export const x2c: EvidenceCase = {
   async run(report) {
     await closingAfterwards(async (later) => {
       const world = await openWorld(later);
-      for (const name of ["extend_export", "finish_export"]) await takeOut(world.stats, name, "token = p_token AND");
+      const rule = "token = p_token AND file = p_file AND";
+      for (const name of ["extend_export", "finish_export"]) await takeOut(world.stats, name, rule);
       const { told, between, file } = await overtake(world);
       report.check("the late worker", told, "export written");
       report.check("the job then", between.state, "SUCCEEDED");

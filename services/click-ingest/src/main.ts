@@ -105,6 +105,7 @@ await runService(logger, async (onStop) => {
     config,
     pools: { desk: deskPool, work: workPool },
     busy: () => intake.stats().clicks > 0 || bodies.stats().reading > 0 || clicksAreMany(),
+    mayBegin: () => !days.isHeldUp(),
     logger,
   });
   const dayValues = createDayValues(keeperPool, Date.now);

@@ -2,7 +2,7 @@
 --
 -- A worker holds a job by its token, a number that rises with every claim and every cancel. Whatever a worker writes names
 -- its token, and changes nothing where the job has another one: who was taken for dead and comes back cannot undo what was
--- done since. The lease only says when somebody else may try; it decides nothing about who is right.
+-- done since. It names its file, too: after a failover that lost a claim, two may have got the same number. The lease only says when somebody else may try; it decides nothing about who is right.
 -- A file's name stands in its job before the file is made: what lies in the directory and is no job's is left over.
 CREATE TABLE export_job (
   id              uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -159,33 +159,33 @@ $$;
 
 -- Says that the holder of the token is at work, how far it has come, and holds the job for another lease. False where the
 -- job is no longer its own.
-CREATE FUNCTION extend_export(p_id uuid, p_token bigint, p_lease_ms integer, p_rows bigint, p_bytes bigint, p_estimated bigint)
+CREATE FUNCTION extend_export(p_id uuid, p_token bigint, p_file text, p_lease_ms integer, p_rows bigint, p_bytes bigint, p_estimated bigint)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 BEGIN
   UPDATE export_job
      SET lease_until = clock_timestamp() + p_lease_ms * interval '1 ms', rows_done = p_rows, bytes = p_bytes,
          rows_estimated = coalesce(p_estimated, rows_estimated)
-   WHERE id = p_id AND token = p_token AND state = 'RUNNING';
+   WHERE id = p_id AND token = p_token AND file = p_file AND state = 'RUNNING';
   RETURN FOUND;
 END
 $$;
 
 -- The file is whole and safe. False where the job is no longer the caller's: then its file is nobody's.
-CREATE FUNCTION finish_export(p_id uuid, p_token bigint, p_rows bigint, p_bytes bigint) RETURNS boolean
+CREATE FUNCTION finish_export(p_id uuid, p_token bigint, p_file text, p_rows bigint, p_bytes bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 BEGIN
   UPDATE export_job
      SET state = 'SUCCEEDED', finished_at = clock_timestamp(), rows_done = p_rows, rows_estimated = p_rows, bytes = p_bytes,
          worker = NULL, lease_until = NULL
-   WHERE id = p_id AND token = p_token AND state = 'RUNNING';
+   WHERE id = p_id AND token = p_token AND file = p_file AND state = 'RUNNING';
   RETURN FOUND;
 END
 $$;
 
 -- An attempt has failed. It is repeated after p_again_ms; never where that is null or there is no attempt left.
 CREATE FUNCTION fail_export(
-  p_id uuid, p_token bigint, p_fault text, p_detail text, p_again_ms integer, p_attempts_max integer
+  p_id uuid, p_token bigint, p_file text, p_fault text, p_detail text, p_again_ms integer, p_attempts_max integer
 ) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
@@ -197,19 +197,19 @@ BEGIN
          not_before = v_now + coalesce(p_again_ms, 0) * interval '1 ms',
          worker = NULL, lease_until = NULL, file = NULL, fault = p_fault, fault_detail = left(p_detail, 500),
          fault_at = v_now
-   WHERE id = p_id AND token = p_token AND state = 'RUNNING';
+   WHERE id = p_id AND token = p_token AND file = p_file AND state = 'RUNNING';
   RETURN FOUND;
 END
 $$;
 
 -- Gives a job back that its worker must leave through no fault of the job's: the attempt does not count.
-CREATE FUNCTION release_export(p_id uuid, p_token bigint) RETURNS boolean
+CREATE FUNCTION release_export(p_id uuid, p_token bigint, p_file text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 BEGIN
   UPDATE export_job
      SET state = 'PENDING', attempts = attempts - 1, token = token + 1, worker = NULL, lease_until = NULL, file = NULL,
          not_before = clock_timestamp()
-   WHERE id = p_id AND token = p_token AND state = 'RUNNING';
+   WHERE id = p_id AND token = p_token AND file = p_file AND state = 'RUNNING';
   RETURN FOUND;
 END
 $$;

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { constants, createWriteStream, type WriteStream } from "node:fs";
 import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Writable } from "node:stream";
 import { errorCode } from "@linkfence/db";
 import { storageFault } from "../domain/export-fault.ts";
@@ -56,7 +56,8 @@ export function createDirectoryFiles(root: string, store: () => Promise<string>)
       const path = pathIn(directory, name);
       const draft = `${path}${DRAFT}`;
       const handle = await asFault(async () => {
-        await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
+        const made = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
+        if (made !== undefined) await syncParents(directory, made);
         return open(draft, "wx", FILE_MODE);
       });
       const stream = createWriteStream(draft, { fd: handle, autoClose: false, highWaterMark: BUFFER_BYTES });
@@ -101,11 +102,23 @@ export function createDirectoryFiles(root: string, store: () => Promise<string>)
 /** The bytes are on the disk before the name says that they are, and the name is before anybody is told. */
 async function show(draft: string, path: string, directory: string): Promise<void> {
   await rename(draft, path);
-  const parent = await open(directory, constants.O_RDONLY);
+  await syncDirectory(directory);
+}
+
+/** Directories that were made, from the first of them down to this one, are there after a crash, too. */
+async function syncParents(directory: string, first: string): Promise<void> {
+  for (let each = directory; ; each = dirname(each)) {
+    await syncDirectory(dirname(each));
+    if (each === resolve(first) || each === dirname(each)) return;
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY);
   try {
-    await parent.sync();
+    await directory.sync();
   } finally {
-    await parent.close();
+    await directory.close();
   }
 }
 

@@ -18,6 +18,8 @@ export type ExportParts = {
   pools: { desk: Database; work: Database };
   /** Whether clicks wait to be stored. */
   busy: () => boolean;
+  /** Whether an export may begin: each holds a lock on the clicks for as long as it reads. */
+  mayBegin: () => boolean;
   logger: Logger;
 };
 export type Exports = NonNullable<ReturnType<typeof openExports>>;
@@ -29,7 +31,7 @@ const MEASURE_EVERY_MS = 15_000;
 const HOUR_SECONDS = 3600;
 
 /** Creates all of it; the workers start with `runner.start`. */
-export function openExports({ config, pools, busy, logger }: ExportParts) {
+export function openExports({ config, pools, busy, mayBegin, logger }: ExportParts) {
   const { EXPORT_DIR: root } = config;
   if (root === undefined) return undefined;
   const keptSeconds = config.EXPORT_RETENTION_HOURS * HOUR_SECONDS;
@@ -45,7 +47,7 @@ export function openExports({ config, pools, busy, logger }: ExportParts) {
     connectTimeoutMs: config.QUERY_TIMEOUT_MS,
     timeoutMs: config.EXPORT_TIMEOUT_MS,
     rowsMax: config.EXPORT_ROWS_MAX,
-    bytesMax: async () => config.EXPORT_DISK_MAX_BYTES - (await work.measure()).bytes,
+    bytesMax: async (id) => config.EXPORT_DISK_MAX_BYTES - (await work.bytesBeside(id)),
     retentionDays: config.CLICK_RETENTION_DAYS,
     giveWay: way.giveWay,
     now: Date.now,
@@ -55,6 +57,7 @@ export function openExports({ config, pools, busy, logger }: ExportParts) {
     work,
     writer,
     workers: config.EXPORT_WORKERS,
+    mayBegin,
     name: `${hostname()}:${process.pid}`.slice(-100),
     logger,
     onLeftover: () => void tidy(),

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type TestDatabase, until, waitFor } from "@linkfence/testkit";
 import { fillClicks, openClickDatabase } from "../test-support/export-clicks.ts";
 import { createGate } from "../test-support/gate.ts";
+import { openLateCount } from "../test-support/late-count.ts";
 import { type ExportWorld, openExportWorld } from "../test-support/open-exports.ts";
 
 const APPLICATION = "linkfence-click-ingest-export";
@@ -95,6 +96,31 @@ describe("an attempt", () => {
     world.start({ writer: { bytesMax } });
     const job = await world.ended(await world.order());
     expect(job).toMatchObject({ state: "SUCCEEDED", rows: 3, attempts: 2, error: { code: "database" } });
+  });
+
+  test("whose rows are counted by the server a while after the last of them is whole", async () => {
+    await fill(100);
+    const line = await openLateCount(database.url);
+    world.start({ writer: { url: line.url } });
+    expect(await world.ended(await world.order())).toMatchObject({ state: "SUCCEEDED", rows: 100, attempts: 1 });
+    expect(line.heldBack()).toBe(1);
+    await line.close();
+  });
+
+  test("does not begin while days of clicks wait to be dropped, as it would keep them", async () => {
+    await fill(3);
+    let [asked, due] = [0, true];
+    const mayBegin = () => {
+      asked += 1;
+      return !due;
+    };
+    const { runner } = world.start({ mayBegin });
+    const job = await world.order();
+    await until(() => asked > 1);
+    expect([runner.stats().claimed, (await world.find(job)).state]).toEqual([0, "PENDING"]);
+    due = false;
+    runner.wake();
+    expect(await world.ended(job)).toMatchObject({ state: "SUCCEEDED", rows: 3 });
   });
 
   test("that takes longer than its deadline ends, also at the server", async () => {

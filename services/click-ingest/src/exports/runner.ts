@@ -17,6 +17,8 @@ export type RunnerOptions = {
   /** Names this process, for whoever looks at the jobs. */
   name: string;
   logger: Logger;
+  /** Whether a job may begin at this moment; by default always. */
+  mayBegin?: () => boolean;
   /** ms before the next attempt of a job that has failed so often. */
   pause?: (attempts: number) => number;
   /** Called when a file may be nobody's. */
@@ -37,7 +39,7 @@ class Stopping extends Error {}
 
 /** Creates the runner. */
 export function createExportRunner(options: RunnerOptions) {
-  const { work, writer, workers, name, logger, onLeftover = () => {} } = options;
+  const { work, writer, workers, name, logger, mayBegin = () => true, onLeftover = () => {} } = options;
   const { pause = (attempts: number) => pauseMs(attempts, Math.random()) } = options;
   const stopping = new AbortController();
   const counts = { claimed: 0, succeeded: 0, lost: 0, released: 0, opened: 0 };
@@ -69,6 +71,10 @@ export function createExportRunner(options: RunnerOptions) {
       const open = waitMs(breaker, performance.now());
       if (open > 0) {
         await delay(open, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
+        continue;
+      }
+      if (!mayBegin()) {
+        await rest(POLL_MS);
         continue;
       }
       breaker = whileTrying(breaker, performance.now());

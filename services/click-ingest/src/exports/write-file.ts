@@ -9,6 +9,7 @@ import { estimateStatement, exportStatement } from "../store/export-query.ts";
 import type { HeldJob, Progress } from "../store/export-work.ts";
 import type { DraftFile, ExportFiles } from "./export-files.ts";
 import { createLineEnds } from "./line-ends.ts";
+import { createRoom } from "./room.ts";
 
 export type WriterOptions = {
   files: ExportFiles;
@@ -18,8 +19,8 @@ export type WriterOptions = {
   /** Of an attempt, in ms. */
   timeoutMs: number;
   rowsMax: number;
-  /** Bytes that the file may have. */
-  bytesMax: () => Promise<number>;
+  /** Bytes that the file of a job may have, as others have left it at this moment. */
+  bytesMax: (id: string) => Promise<number>;
   /** Days before today whose clicks are kept. */
   retentionDays: number;
   /** Waits, before each further piece, for as long as others need the machine more. */
@@ -45,7 +46,7 @@ export function createFileWriter(options: WriterOptions) {
   async function write(job: HeldJob, progress: Progress, signal: AbortSignal): Promise<WrittenFile> {
     let draft: DraftFile | undefined;
     try {
-      const bytesMax = await options.bytesMax();
+      const bytesMax = await options.bytesMax(job.id);
       const file = await files.create(job.file);
       draft = file;
       const snapshot = {
@@ -76,6 +77,7 @@ export function createFileWriter(options: WriterOptions) {
     const csv = job.format === "csv";
     const lines = createLineEnds({ quotes: csv });
     const header = csv ? 1 : 0;
+    const room = createRoom(bytesMax, () => options.bytesMax(job.id));
     const source = at.copy(exportStatement(job, job.format));
     const count = new Transform({
       transform(chunk: Buffer, _encoding, done) {
@@ -84,7 +86,7 @@ export function createFileWriter(options: WriterOptions) {
         progress.bytes = draft.bytes();
         if (progress.rows > options.rowsMax)
           return done(new ExportFailure("too-many-rows", `a file has at most ${options.rowsMax} clicks`));
-        if (progress.bytes > bytesMax) return done(new ExportFailure("storage-full", "there is no room for the file"));
+        if (progress.bytes > room()) return done(new ExportFailure("storage-full", "there is no room for the file"));
         const wait = options.giveWay();
         if (wait) wait.then(() => done(null, taken), done);
         else done(null, taken);
@@ -98,6 +100,8 @@ export function createFileWriter(options: WriterOptions) {
     await pipeline([...stages, draft.stream], { signal }).catch((error: unknown) => {
       throw broken ?? error;
     });
+    // The stream ends when the last row has come, and the count comes behind it.
+    await at.rows("SELECT 1");
     const rows = lines.lines() - header;
     // The server's count is of what it sent: another one is a fault of this program, and no file may go out with it.
     if (rows !== source.rowCount) throw new Error(`${source.rowCount} rows were sent and ${rows} lines written`);

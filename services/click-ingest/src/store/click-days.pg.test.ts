@@ -120,13 +120,17 @@ describe("a day that is no longer kept", () => {
 
   test("is not dropped while somebody reads of it, and nobody who stores gives up because of that", async () => {
     const generous = open(400);
+    const { days } = open(9);
     await generous.insert(sampleClicks(1, { at: at(-10) }));
+    expect(days.isHeldUp()).toBe(false);
     await database.sql.begin(async (sql) => {
       await sql`SELECT count(*) FROM click`;
-      await expect(open(9).days.maintain()).rejects.toMatchObject({ code: "55P03" });
+      await expect(days.maintain()).rejects.toMatchObject({ code: "55P03" });
+      expect(days.isHeldUp()).toBe(true);
       expect((await generous.insert(sampleClicks(1, { at: at(0) }))).fresh.size).toBe(1);
     });
-    await open(9).days.maintain();
+    await days.maintain();
+    expect(days.isHeldUp()).toBe(false);
     expect(await countRows()).toBe(1);
   });
 

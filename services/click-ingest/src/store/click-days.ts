@@ -28,6 +28,7 @@ export type DayState = "open" | "late" | "ahead";
 export function createClickDays(database: Database, { retentionDays, timeoutMs, now = Date.now }: ClickDaysOptions) {
   const open = new Set<number>();
   const counts = { dropped: 0 };
+  let heldUp = false;
 
   /** Makes the partitions of these days and of those ahead, as far as they may have one. */
   async function make(days: readonly number[]): Promise<void> {
@@ -68,15 +69,23 @@ export function createClickDays(database: Database, { retentionDays, timeoutMs, 
     async maintain(): Promise<void> {
       await make([]);
       for (;;) {
-        const rows = await database.run(
-          (sql) => sql<{ day: number | null }[]>`SELECT drop_click_day(${retentionDays}) - date '1970-01-01' AS day`,
-        );
+        const rows = await database
+          .run(
+            (sql) => sql<{ day: number | null }[]>`SELECT drop_click_day(${retentionDays}) - date '1970-01-01' AS day`,
+          )
+          .catch((error: unknown) => {
+            heldUp = errorCode(error) === LOCK_TIMEOUT;
+            throw error;
+          });
+        heldUp = false;
         const day = rows[0]?.day ?? null;
         if (day === null) return;
         open.delete(day);
         counts.dropped += 1;
       }
     },
+    /** Whether somebody who reads the clicks kept the last one of them from being dropped. */
+    isHeldUp: () => heldUp,
     stats: () => ({ ...counts }),
   };
 }

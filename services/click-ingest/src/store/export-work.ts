@@ -45,27 +45,30 @@ export function createExportWork(
     },
 
     /** Tells how far it has come, and holds the job for another lease. */
-    extend: ({ id, token }: HeldJob, { rows, bytes, estimated }: Progress) =>
+    extend: ({ id, token, file }: HeldJob, { rows, bytes, estimated }: Progress) =>
       held(
         (sql) => sql`
-          SELECT extend_export(${id}::uuid, ${token}, ${leaseMs}::int, ${rows}::bigint, ${bytes}::bigint,
+          SELECT extend_export(${id}::uuid, ${token}, ${file}, ${leaseMs}::int, ${rows}::bigint, ${bytes}::bigint,
                                ${estimated}::bigint) AS held`,
       ),
 
     /** The file is whole. */
-    finish: ({ id, token }: HeldJob, { rows, bytes }: Omit<Progress, "estimated">) =>
-      held((sql) => sql`SELECT finish_export(${id}::uuid, ${token}, ${rows}::bigint, ${bytes}::bigint) AS held`),
+    finish: ({ id, token, file }: HeldJob, { rows, bytes }: Omit<Progress, "estimated">) =>
+      held(
+        (sql) => sql`SELECT finish_export(${id}::uuid, ${token}, ${file}, ${rows}::bigint, ${bytes}::bigint) AS held`,
+      ),
 
     /** The attempt has failed; another one may begin after so many ms, or never where that is null. */
-    fail: ({ id, token }: HeldJob, fault: ExportFault, detail: string, againMs: number | null) =>
+    fail: ({ id, token, file }: HeldJob, fault: ExportFault, detail: string, againMs: number | null) =>
       held(
         (sql) => sql`
-          SELECT fail_export(${id}::uuid, ${token}, ${fault}, ${detail}, ${againMs}::int,
+          SELECT fail_export(${id}::uuid, ${token}, ${file}, ${fault}, ${detail}, ${againMs}::int,
                              ${EXPORT_ATTEMPTS_MAX}::int) AS held`,
       ),
 
     /** Gives it back unfinished; the attempt does not count. */
-    release: ({ id, token }: HeldJob) => held((sql) => sql`SELECT release_export(${id}::uuid, ${token}) AS held`),
+    release: ({ id, token, file }: HeldJob) =>
+      held((sql) => sql`SELECT release_export(${id}::uuid, ${token}, ${file}) AS held`),
 
     /** Removes all jobs that are no longer kept. Returns how many. */
     async removeOld(): Promise<number> {
@@ -99,6 +102,15 @@ export function createExportWork(
         jobs: Object.fromEntries(rows.map(({ state, count }) => [state, count])),
         bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
       };
+    },
+
+    /** Bytes of all files but that of one job; of those that are being written what was told of them last. */
+    async bytesBeside(id: string): Promise<number> {
+      const [row] = await database.read(
+        (sql) => sql<{ bytes: number }[]>`
+          SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM export_job WHERE file IS NOT NULL AND id <> ${id}::uuid`,
+      );
+      return row?.bytes ?? 0;
     },
 
     /** Name of the directory of this database's files. */

@@ -136,6 +136,20 @@ describe("a worker", () => {
     return { work, late, next, find: () => exports.find(owner, id) };
   }
 
+  test("whose claim a failover has lost tells nothing of a job that has got the same number since", async () => {
+    const { work, late, next, find } = await overtaken();
+    const lost = { ...late, token: next.token };
+    expect([
+      await work.extend(lost, { rows: 1, bytes: 1, estimated: null }),
+      await work.finish(lost, { rows: 1, bytes: 1 }),
+      await work.fail(lost, "database", "away", null),
+      await work.release(lost),
+    ]).toEqual([false, false, false, false]);
+    expect(await find()).toMatchObject({ state: "RUNNING", rows: 0 });
+    expect(await work.finish(next, { rows: 3, bytes: 30 })).toBe(true);
+    expect(await find()).toMatchObject({ state: "SUCCEEDED", rows: 3, rowsEstimated: 3 });
+  });
+
   test("whose job another one has taken up can tell nothing of it any more", async () => {
     const { work, late, next, find } = await overtaken();
     const before = await find();
@@ -151,7 +165,7 @@ describe("a worker", () => {
 
   test("that knew a token that was never given out could end it (what tokens are for)", async () => {
     const { work, late, next, find } = await overtaken();
-    expect(await work.finish({ ...late, token: next.token }, { rows: 7, bytes: 7 })).toBe(true);
+    expect(await work.finish({ ...late, token: next.token, file: next.file }, { rows: 7, bytes: 7 })).toBe(true);
     expect(await find()).toMatchObject({ state: "SUCCEEDED", rows: 7 });
   });
 

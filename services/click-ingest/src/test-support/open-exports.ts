@@ -21,6 +21,7 @@ type Changes = {
   files?: (files: ExportFiles) => ExportFiles;
   writer?: Partial<WriterOptions>;
   workers?: number;
+  mayBegin?: () => boolean;
 };
 
 export const ANYTHING: ExportOrder = {
@@ -66,6 +67,7 @@ export async function openExportWorld(database: TestDatabase, { leaseMs = 60_000
       work: usedWork,
       writer,
       workers: changes.workers ?? 1,
+      ...(changes.mayBegin ? { mayBegin: changes.mayBegin } : {}),
       name: randomBytes(4).toString("hex"),
       logger,
       pause: () => 1,
