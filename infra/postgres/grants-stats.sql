@@ -44,8 +44,8 @@ GRANT EXECUTE ON FUNCTION order_export(text, text, text, text, text[], bigint, b
   TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION cancel_export(uuid, text) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION claim_export(text, text, integer, integer) TO linkfence_ingest;
-GRANT EXECUTE ON FUNCTION extend_export(uuid, bigint, integer, bigint, bigint, bigint) TO linkfence_ingest;
-GRANT EXECUTE ON FUNCTION finish_export(uuid, bigint, bigint, bigint) TO linkfence_ingest;
-GRANT EXECUTE ON FUNCTION fail_export(uuid, bigint, text, text, integer, integer) TO linkfence_ingest;
-GRANT EXECUTE ON FUNCTION release_export(uuid, bigint) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION extend_export(uuid, bigint, text, integer, bigint, bigint, bigint) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION finish_export(uuid, bigint, text, bigint, bigint) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION fail_export(uuid, bigint, text, text, text, integer, integer) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION release_export(uuid, bigint, text) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION remove_exports(bigint, integer) TO linkfence_ingest;
