@@ -161,7 +161,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "drafts-stay",
     change: "an attempt that has failed leaves what it has written",
-    edits: [{ file: EXPORT_WRITER, find: "      await draft?.discard();\n", replace: "" }],
+    edits: [{ file: EXPORT_WRITER, find: "      await draft.discard();\n", replace: "" }],
     cases: ["X6"],
   },
   {

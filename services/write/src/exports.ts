@@ -27,15 +27,19 @@ const PASSED_ON: ReadonlySet<string> = new Set<ProblemCode>([
 /** Creates the desk of exports. All of it rejects with a Problem. */
 export function createExports(options: IngestOptions) {
   const isAnswer = (error: unknown) => error instanceof Problem && PASSED_ON.has(error.code);
-  const calls = createIngestCalls(options, () => unavailable(), isAnswer);
+  const calls = createIngestCalls(options, unavailable, isAnswer);
   const base = `${calls.base}/v1/exports`;
   const [validateJob, validateJobs] = [createValidator(ExportJob), createValidator(ExportJobs)];
   const validateCancellation = createValidator(ExportCancellation);
 
-  type Asked = { method?: "GET" | "POST" | "DELETE"; body?: string };
+  type Asked = { method?: "GET" | "POST" | "DELETE"; body?: string; unheard?: () => Problem };
 
   /** @param read takes an answer of success apart; it throws where the answer is nonsense */
-  const ask = <T>(path: string, { method = "GET", body }: Asked, read: (answer: unknown, status: number) => T) =>
+  const ask = <T>(
+    path: string,
+    { method = "GET", body, unheard }: Asked,
+    read: (answer: unknown, status: number) => T,
+  ) =>
     calls.run(async () => {
       const headers = { Accept: "application/json", ...calls.authorized };
       const { status, text } = await exchange(new URL(`${base}${path}`), {
@@ -48,7 +52,7 @@ export function createExports(options: IngestOptions) {
       const answer: unknown = JSON.parse(text);
       if (status >= 400) throw refusalOf(answer) ?? new Error(`click-ingest answered ${status}`);
       return read(answer, status);
-    });
+    }, unheard);
 
   /** A job of another owner is a fault over there, and no answer here. */
   function jobOf(answer: unknown, owner: string): ExportJob {
@@ -62,13 +66,10 @@ export function createExports(options: IngestOptions) {
   return {
     /** Orders an export. Rejects with `idempotency-key-reused`, `export-queue-full` or `exports-unavailable`. */
     order: (order: ExportOrder): Promise<{ job: ExportJob; replayed: boolean }> =>
-      ask("", { method: "POST", body: JSON.stringify(order) }, (answer, status) => ({
+      ask("", { method: "POST", body: JSON.stringify(order), unheard: orderUnheard }, (answer, status) => ({
         job: jobOf(answer, order.owner),
         replayed: status === 200,
-      })).catch((error: unknown) => {
-        if (!(error instanceof Problem) || error.code !== "exports-unavailable") throw error;
-        throw unavailable(". Whether the order was taken is not known: a repetition needs its Idempotency-Key");
-      }),
+      })),
 
     /** An owner's exports, newest first: those ordered before the one with that number, if any. */
     list: (owner: string, limit: number, before: number | null): Promise<ExportJob[]> =>
@@ -120,9 +121,10 @@ function refusalOf(answer: unknown): Problem | undefined {
   return new Problem(code as ProblemCode, detail);
 }
 
-function unavailable(more = ""): Problem {
-  return new Problem(
+const AWAY = "exports cannot be reached now; links and redirects are not affected";
+const unavailable = () => new Problem("exports-unavailable", AWAY);
+const orderUnheard = () =>
+  new Problem(
     "exports-unavailable",
-    `exports cannot be reached now; links and redirects are not affected${more}`,
+    `${AWAY}. Whether the order was taken is not known: a repetition needs its Idempotency-Key`,
   );
-}

@@ -40,9 +40,9 @@ export function createIngestCalls(
     /** What shows that this service may ask. */
     authorized: (secret === undefined ? {} : { Authorization: `Bearer ${secret}` }) as Record<string, string>,
 
-    /** Makes one call. Rejects with what click-ingest says of the request, or with `unavailable`. */
-    async run<T>(call: () => Promise<T>): Promise<T> {
-      if (counts.underWay >= MAX_CONCURRENT) throw unavailable();
+    /** Makes one call. Rejects with what click-ingest says of the request, or with `unheard`. */
+    async run<T>(call: () => Promise<T>, unheard = unavailable): Promise<T> {
+      if (counts.underWay >= MAX_CONCURRENT) throw unheard();
       counts.underWay += 1;
       try {
         const found = await call();
@@ -55,7 +55,7 @@ export function createIngestCalls(
         }
         counts.failures += 1;
         note(causeOf(error));
-        throw unavailable();
+        throw unheard();
       } finally {
         counts.underWay -= 1;
       }

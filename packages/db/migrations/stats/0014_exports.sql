@@ -2,7 +2,8 @@
 --
 -- A worker holds a job by its token, a number that rises with every claim and every cancel. Whatever a worker writes names
 -- its token, and changes nothing where the job has another one: who was taken for dead and comes back cannot undo what was
--- done since. It names its file, too: after a failover that lost a claim, two may have got the same number. The lease only says when somebody else may try; it decides nothing about who is right.
+-- done since. It names its file, too: after a failover that lost a claim, two may have got the same number. The lease only
+-- says when somebody else may try; it decides nothing about who is right.
 -- A file's name stands in its job before the file is made: what lies in the directory and is no job's is left over.
 CREATE TABLE export_job (
   id              uuid PRIMARY KEY DEFAULT gen_random_uuid(),
@@ -159,8 +160,9 @@ $$;
 
 -- Says that the holder of the token is at work, how far it has come, and holds the job for another lease. False where the
 -- job is no longer its own.
-CREATE FUNCTION extend_export(p_id uuid, p_token bigint, p_file text, p_lease_ms integer, p_rows bigint, p_bytes bigint, p_estimated bigint)
-RETURNS boolean
+CREATE FUNCTION extend_export(
+  p_id uuid, p_token bigint, p_file text, p_lease_ms integer, p_rows bigint, p_bytes bigint, p_estimated bigint
+) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp SET lock_timeout = '1s' AS $$
 BEGIN
   UPDATE export_job

@@ -107,10 +107,7 @@ async function show(draft: string, path: string, directory: string): Promise<voi
 
 /** Directories that were made, from the first of them down to this one, are there after a crash, too. */
 async function syncParents(directory: string, first: string): Promise<void> {
-  for (let each = directory; ; each = dirname(each)) {
-    await syncDirectory(dirname(each));
-    if (each === resolve(first) || each === dirname(each)) return;
-  }
+  for (let each = directory; each !== dirname(first); each = dirname(each)) await syncDirectory(dirname(each));
 }
 
 async function syncDirectory(path: string): Promise<void> {

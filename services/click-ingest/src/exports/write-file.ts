@@ -44,11 +44,12 @@ export function createFileWriter(options: WriterOptions) {
    * Rejects with `ExportFailure`, or with the signal's reason, and leaves no draft then.
    */
   async function write(job: HeldJob, progress: Progress, signal: AbortSignal): Promise<WrittenFile> {
-    let draft: DraftFile | undefined;
+    const fail = (error: unknown): never => {
+      signal.throwIfAborted();
+      throw asFailure(error);
+    };
+    const { room, draft } = await prepare(job).catch(fail);
     try {
-      const bytesMax = await options.bytesMax(job.id);
-      const file = await files.create(job.file);
-      draft = file;
       const snapshot = {
         url,
         applicationName: "linkfence-click-ingest-export",
@@ -59,25 +60,28 @@ export function createFileWriter(options: WriterOptions) {
       const rows = await withSnapshot(snapshot, async (at) => {
         const [row] = await at.rows(estimateStatement(job, now() - retentionDays * DAY_MS));
         progress.estimated = Number(row?.rows ?? 0);
-        return stream(at, job, file, { progress, signal, bytesMax });
+        return stream(at, job, draft, { progress, signal, room });
       });
       signal.throwIfAborted();
-      await file.publish();
-      return { rows, bytes: file.bytes() };
+      await draft.publish();
+      return { rows, bytes: draft.bytes() };
     } catch (error) {
-      await draft?.discard();
-      signal.throwIfAborted();
-      throw asFailure(error);
+      await draft.discard();
+      return fail(error);
     }
   }
 
-  type Course = { progress: Progress; signal: AbortSignal; bytesMax: number };
+  async function prepare({ id, file }: HeldJob) {
+    const room = createRoom(await options.bytesMax(id), () => options.bytesMax(id));
+    return { room, draft: await files.create(file) };
+  }
 
-  async function stream(at: Snapshot, job: HeldJob, draft: DraftFile, { progress, signal, bytesMax }: Course) {
+  type Course = { progress: Progress; signal: AbortSignal; room: () => number };
+
+  async function stream(at: Snapshot, job: HeldJob, draft: DraftFile, { progress, signal, room }: Course) {
     const csv = job.format === "csv";
     const lines = createLineEnds({ quotes: csv });
     const header = csv ? 1 : 0;
-    const room = createRoom(bytesMax, () => options.bytesMax(job.id));
     const source = at.copy(exportStatement(job, job.format));
     const count = new Transform({
       transform(chunk: Buffer, _encoding, done) {

@@ -51,13 +51,12 @@ when it begins, bots and prefetches among them, of all your links or of those th
 period, and now by default. CSV is for spreadsheets: a cell that one could take for a formula begins with an apostrophe
 there. JSON Lines has every value as it is kept. With an \`Idempotency-Key\` the same order is one export for as long as that
 is kept.`.replaceAll("\n", " ");
+const COLUMNS = EXPORT_COLUMNS.map((name) => `\`${name}\``).join(", ");
 const DOWNLOAD =
   `Once the export has \`SUCCEEDED\`. Parts can be asked for (\`Range\`, \`If-Range\`), so that a download that
-broke off goes on where it ended; several ranges at once are answered with the whole file. CSV has a header; the columns, and the members of a line of JSON Lines, are
-${EXPORT_COLUMNS.map((name) => `\`${name}\``).join(", ")}. HEAD tells the same fields without the file.`.replaceAll(
-    "\n",
-    " ",
-  );
+broke off goes on where it ended; several ranges at once are answered with the whole file. CSV
+has a header; the columns, and the members of a line of JSON Lines, are ${COLUMNS}. HEAD tells the same fields without
+the file.`.replaceAll("\n", " ");
 /** What somebody can do who wants a file of it. */
 const WITHOUT_FILE: Readonly<Record<ExportJob["state"], string>> = {
   PENDING: "wait until it has SUCCEEDED",
