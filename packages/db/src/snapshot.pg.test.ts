@@ -40,6 +40,14 @@ test("one whose signal is aborted ends with the reason, whatever was collected b
   await until(async () => (await taken()).length === 0);
 });
 
+test("who has not taken yet what was sent is not ended as idle: its deadline is the one that holds", async () => {
+  const settings = await take(
+    ({ rows }) => rows("SELECT current_setting('idle_in_transaction_session_timeout')"),
+    60_000,
+  );
+  expect(settings).toEqual([{ current_setting: "1min" }]);
+});
+
 test("one that is done in time keeps no deadline behind it", async () => {
   expect(await take(({ rows }) => rows("SELECT 1 AS one"))).toEqual([{ one: 1 }]);
   await until(async () => (await taken()).length === 0);

@@ -70,9 +70,11 @@ async function takeSnapshot<T>(options: SnapshotOptions, work: (snapshot: Snapsh
   try {
     signal.throwIfAborted();
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    // One connection at a time is what it may take of the server: no helpers, and no compiling.
+    // One connection at a time is what it may take of the server: no helpers, and no compiling. A server may end whoever is
+    // idle within a transaction, as a reader seems to be that has not taken yet what was sent: the deadline is this one's end.
     await client.query(`
       SELECT set_config('statement_timeout', '${Math.ceil(timeoutMs)}', true), set_config('timezone', 'UTC', true),
+             set_config('idle_in_transaction_session_timeout', '${Math.ceil(timeoutMs)}', true),
              set_config('client_connection_check_interval', '${LOOK_FOR_CLIENT}', true),
              set_config('work_mem', '${WORK_MEM}', true), set_config('jit', 'off', true),
              set_config('max_parallel_workers_per_gather', '0', true)`);
