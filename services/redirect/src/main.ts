@@ -1,6 +1,6 @@
 // Composition root of the redirect service: the only file that reads the environment, opens sockets and timers, and
 // decides in which order things start and stop.
-import { randomUUID } from "node:crypto";
+import { randomFillSync, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { createDatabase, type Database } from "@linkfence/db";
@@ -17,11 +17,11 @@ import {
   runService,
   type Undo,
 } from "@linkfence/service-shell";
-import { v7 as uuidV7 } from "uuid";
 import { createApp } from "./app.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createLinkLookup, type LinkLookup } from "./cache/link-lookup.ts";
 import { createLoader } from "./cache/loader.ts";
+import { createClickIds } from "./clicks/click-ids.ts";
 import { type ClickPath, createClickPath } from "./clicks/click-path.ts";
 import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
 import { createIngestClient } from "./clicks/ingest-client.ts";
@@ -161,7 +161,7 @@ function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
     tellDrops: createLastDrops({ baseUrl, sender, secret }),
     onUntold: (clicks, error) =>
       logger.warn("statistics will not know of the clicks that were dropped at the end", { clicks, error }),
-    newClickId: createClickIds(),
+    newClickId: createClickIds(randomFillSync),
     now: () => performance.now(),
     random,
     onTrouble: (reason) => {
@@ -221,15 +221,6 @@ function readiness(syncAgeMs: number, wake: Wake | null): Readiness {
     return { ready: false, reason };
   }
   return { ready: true };
-}
-
-/** UUIDv7 (RFC 9562 section 5.7) with a counter, so that the ids of one process sort in the order of its clicks. */
-function createClickIds(): (at: number) => string {
-  let seq = 0;
-  return (at) => {
-    seq = (seq + 1) >>> 0;
-    return uuidV7({ msecs: at, seq });
-  };
 }
 
 /** During an outage each request would log the same line; one in ten seconds tells as much. */

@@ -10,7 +10,7 @@ import type { SendResult } from "./click-sender.ts";
 
 const row = { target: "https://example.com/", state: "ACTIVE", version: 3, remainingMs: null, owner: "ann" } as const;
 const entry = makeEntry("abc", row, { loadedAt: { mono: 0, wall: 0 }, ttlMs: 1000 });
-const nobody = { referrer: undefined, userAgent: undefined, prefetch: false, origin: undefined };
+const nobody = { referrer: undefined, userAgent: undefined, prefetch: false };
 
 export const AWAY: SendResult = { kind: "failed", reason: "away" };
 export const REFUSED: SendResult = { kind: "refused", reason: "the ingest answered 400" };

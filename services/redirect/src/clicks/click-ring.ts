@@ -3,19 +3,12 @@
 import { USER_AGENT_MAX } from "@linkfence/contracts";
 import type { ClickFacts } from "../domain/click.ts";
 import type { Entry } from "../domain/entry.ts";
+import type { VisitorFields } from "../domain/visitor.ts";
 
 /** A referrer is needed for its host alone; a longer one is cut, which leaves any host whole. */
 const REFERRER_MAX = 1024;
 /** The longest address has 45 characters, and a country two. */
 const ORIGIN_MAX = 64;
-
-/** What a request says of its visitor. `origin`: a country or an address, where one of them is wanted. */
-export type Visitor = {
-  referrer: string | undefined;
-  userAgent: string | undefined;
-  prefetch: boolean;
-  origin: string | undefined;
-};
 
 export type ClickRing = ReturnType<typeof createClickRing>;
 
@@ -33,8 +26,12 @@ export function createClickRing(capacity: number) {
   let droppedFull = 0;
 
   return {
-    /** Keeps one click; never waits, never throws. `wall` is the request's time in ms since 1970. */
-    push(entry: Entry, wall: number, { referrer, userAgent, prefetch, origin }: Visitor): void {
+    /**
+     * Keeps one click; never waits, never throws.
+     * @param wall the request's time in ms since 1970
+     * @param origin a country or an address, where one of them is wanted
+     */
+    push(entry: Entry, wall: number, { referrer, userAgent, prefetch }: VisitorFields, origin?: string): void {
       accepted += 1;
       if (size === capacity) {
         droppedFull += 1;

@@ -2,12 +2,12 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type ClickFacts, makeClick } from "../domain/click.ts";
 import { makeEntry } from "../domain/entry.ts";
-import { isPrefetch } from "../domain/prefetch.ts";
+import { readVisitor } from "../domain/visitor.ts";
 import { createClickRing } from "./click-ring.ts";
 
 const row = { target: "https://example.com/", state: "ACTIVE", version: 3, remainingMs: null, owner: "ann" } as const;
 const entry = makeEntry("abc", row, { loadedAt: { mono: 0, wall: 0 }, ttlMs: 1000 });
-const nobody = { referrer: undefined, userAgent: undefined, prefetch: false, origin: undefined };
+const nobody = { referrer: undefined, userAgent: undefined, prefetch: false };
 const push = (ring: ReturnType<typeof createClickRing>, at: number) => ring.push(entry, at, nobody);
 const unknown = () => undefined;
 
@@ -38,7 +38,7 @@ describe("the ring", () => {
   test("keeps a bounded part of what the visitor sent", () => {
     const ring = createClickRing(4);
     const referrer = `https://ref.example/${"a".repeat(8000)}`;
-    ring.push(entry, 1, { referrer, userAgent: "u".repeat(8000), prefetch: true, origin: "1".repeat(8000) });
+    ring.push(entry, 1, { referrer, userAgent: "u".repeat(8000), prefetch: true }, "1".repeat(8000));
     const [facts] = ring.take(1);
     expect([facts?.referrer?.length, facts?.userAgent?.length, facts?.origin?.length]).toEqual([1024, 512, 64]);
     const told = { code: "abc", version: 3, owner: "ann", prefetch: true, referrerHost: "ref.example" };
@@ -46,7 +46,7 @@ describe("the ring", () => {
   });
 });
 
-const facts: ClickFacts = { code: "abc", version: 1, at: 1, ...nobody, owner: null };
+const facts: ClickFacts = { code: "abc", version: 1, at: 1, ...nobody, origin: undefined, owner: null };
 
 describe("a click", () => {
   test.each([
@@ -98,5 +98,15 @@ test.each([
   [{ purpose: "navigation" }, false],
   [{ "user-agent": "prefetch" }, false],
 ])("a request with %j only fetches ahead: %p", (fields, expected) => {
-  expect(isPrefetch(fields)).toBe(expected);
+  const raw = Object.entries(fields).flat();
+  expect(readVisitor(raw).prefetch).toBe(expected);
+  const upper = Object.entries(fields).flatMap(([name, value]) => [name.toUpperCase(), value]);
+  expect(readVisitor(["Host", "a.example", ...upper, "X-Empty", ""]).prefetch).toBe(expected);
+});
+
+test("of fields named alike the first one counts, and any that says so for fetching ahead", () => {
+  const raw = "Referer|https://a.example/|referer|https://b.example/|USER-AGENT|one|User-Agent|two".split("|");
+  expect(readVisitor(raw)).toEqual({ referrer: "https://a.example/", userAgent: "one", prefetch: false });
+  expect(readVisitor(["Purpose", "x", "Sec-Purpose", "", "purpose", "prefetch"]).prefetch).toBe(true);
+  expect(readVisitor([])).toEqual({ referrer: undefined, userAgent: undefined, prefetch: false });
 });

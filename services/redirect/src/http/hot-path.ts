@@ -3,10 +3,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { findRequestFault } from "@linkfence/service-shell";
 import type { LinkLookup } from "../cache/link-lookup.ts";
-import type { ClickRing, Visitor } from "../clicks/click-ring.ts";
+import type { ClickRing } from "../clicks/click-ring.ts";
 import { type Entry, type Moment, type Outcome, resolve } from "../domain/entry.ts";
 import { codeInUrl } from "../domain/path.ts";
-import { isPrefetch } from "../domain/prefetch.ts";
+import { readVisitor } from "../domain/visitor.ts";
 import { sendBadRequest, sendGone, sendMethodNotAllowed, sendNotFound, sendUnavailable } from "./answers.ts";
 
 /** A read that was answered too late to be used is repeated once; after that the visitor is told to try again. */
@@ -47,14 +47,8 @@ export function createHotPath(deps: HotPathDeps) {
     else {
       response.writeHead(302, debugEntryAge ? withAge(entry, mono) : entry.headers);
       response.end();
-      if (request.method === "GET") ring.push(entry, wall, visitorOf(request));
+      if (request.method === "GET") ring.push(entry, wall, readVisitor(request.rawHeaders), originOf?.(request));
     }
-  }
-
-  function visitorOf(request: IncomingMessage): Visitor {
-    const { headers } = request;
-    const prefetch = isPrefetch(headers);
-    return { referrer: headers.referer, userAgent: headers["user-agent"], prefetch, origin: originOf?.(request) };
   }
 
   /** The entry for a code, read from the database, young enough to be used at the instant it is returned. */
