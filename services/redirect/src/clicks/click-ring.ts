@@ -37,12 +37,13 @@ export function createClickRing(capacity: number) {
         droppedFull += 1;
         return;
       }
-      const slot = (first + size) % capacity;
+      const slot = first + size < capacity ? first + size : first + size - capacity;
       entries[slot] = entry;
       times[slot] = wall;
-      referrers[slot] = bounded(referrer, REFERRER_MAX);
-      userAgents[slot] = bounded(userAgent, USER_AGENT_MAX);
-      origins[slot] = bounded(origin, ORIGIN_MAX);
+      // A slot that was taken out holds none of them.
+      if (referrer !== undefined) referrers[slot] = bounded(referrer, REFERRER_MAX);
+      if (userAgent !== undefined) userAgents[slot] = bounded(userAgent, USER_AGENT_MAX);
+      if (origin !== undefined) origins[slot] = bounded(origin, ORIGIN_MAX);
       prefetches[slot] = prefetch ? 1 : 0;
       size += 1;
     },
@@ -51,21 +52,23 @@ export function createClickRing(capacity: number) {
       const count = Math.min(limit, size);
       const facts: ClickFacts[] = [];
       for (let index = 0; index < count; index += 1) {
-        const entry = entries[first];
-        const at = times[first];
-        if (entry && at !== undefined) {
-          const { code, version, owner } = entry;
-          const [referrer, userAgent, origin] = [referrers[first], userAgents[first], origins[first]];
-          const prefetch = prefetches[first] === 1;
-          facts.push({ code, version, at, referrer, userAgent, owner, prefetch, origin });
-        }
+        const { code, version, owner } = entries[first] as Entry;
+        const at = times[first] as number;
+        const prefetch = prefetches[first] === 1;
+        const referrer = referrers[first];
+        const userAgent = userAgents[first];
+        const origin = origins[first];
+        facts.push({ code, version, at, referrer, userAgent, owner, prefetch, origin });
         entries[first] = undefined;
-        referrers[first] = undefined;
-        userAgents[first] = undefined;
-        origins[first] = undefined;
-        first = (first + 1) % capacity;
-        size -= 1;
+        if (referrer !== undefined) referrers[first] = undefined;
+        if (userAgent !== undefined) userAgents[first] = undefined;
+        if (origin !== undefined) origins[first] = undefined;
+        first += 1;
+        if (first === capacity) first = 0;
       }
+      size -= count;
+      // An empty ring begins anew: its first slots are in the processor's caches, and those ahead of it are in none.
+      if (size === 0) first = 0;
       return facts;
     },
     stats: () => ({ accepted, droppedFull, waiting: size }),
@@ -73,7 +76,7 @@ export function createClickRing(capacity: number) {
 }
 
 /** A slice keeps the whole text alive; copying through bytes does not. Header texts are latin-1 (RFC 9110 section 5.5). */
-function bounded(text: string | undefined, max: number): string | undefined {
-  if (text === undefined || text.length <= max) return text;
+function bounded(text: string, max: number): string {
+  if (text.length <= max) return text;
   return Buffer.from(text.slice(0, max), "latin1").toString("latin1");
 }
