@@ -35,6 +35,7 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   counter("linkfence_loads_joined_total", "requests that shared a read under way", () => cache().joined);
   counter("linkfence_load_failures_total", "reads of a link that failed", () => cache().failures);
   counter("linkfence_fills_refused_total", "reads overtaken by a change and not kept", () => cache().fillsRefused);
+  counter("linkfence_cache_evictions_total", "links put out of memory to make room", () => cache().evicted);
   gauge("linkfence_cache_entries", "links in memory", () => cache().entries);
   gauge("linkfence_cache_bytes", "bytes that links in memory occupy", () => cache().bytes);
   gauge("linkfence_cache_unknown", "unknown codes in memory", () => cache().unknown);
