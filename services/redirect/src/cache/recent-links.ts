@@ -3,7 +3,7 @@
 // many deletions, is built anew as a whole, which for a million codes would stop all requests for a tenth of a second.
 import type { Entry } from "../domain/entry.ts";
 
-/** A power of two. Of a million codes each map has four thousand, and is built anew in a fraction of a millisecond. */
+/** A power of two. Of a million codes each map has four thousand, and is built anew in about a millisecond. */
 const PARTS = 256;
 /** What an entry occupies beside its texts: object, place in a map, moment (measured: 185 to 255 bytes, as moments are shared). */
 const ENTRY_OVERHEAD_BYTES = 260;
