@@ -10,10 +10,11 @@ import { createApp } from "../../services/redirect/src/app.ts";
 import { createLinkCache, type LinkCache } from "../../services/redirect/src/cache/link-cache.ts";
 import { createLinkLookup, type LinkLookup } from "../../services/redirect/src/cache/link-lookup.ts";
 import { createLoader, type Loader } from "../../services/redirect/src/cache/loader.ts";
+import { createReadBatches, type ReadBatches } from "../../services/redirect/src/cache/read-batches.ts";
 import { createClickRing } from "../../services/redirect/src/clicks/click-ring.ts";
 import { createHotPath } from "../../services/redirect/src/http/hot-path.ts";
 import { registerInstance } from "../../services/redirect/src/store/instance.ts";
-import { createLinkReader } from "../../services/redirect/src/store/links.ts";
+import { createLinkReader, mayBeOfOneRow } from "../../services/redirect/src/store/links.ts";
 
 /** Parts to put in the place of the real ones. */
 export type Weakening = {
@@ -33,7 +34,7 @@ export type InProcessOptions = {
 
 export type RedirectInProcess = Awaited<ReturnType<typeof startRedirectInProcess>>;
 
-type ReadLink = ReturnType<typeof createLinkReader>;
+type ReadMany = ReturnType<typeof createLinkReader>;
 
 /** Often enough that no experiment waits for it. */
 const POLL_MS = 5;
@@ -52,8 +53,14 @@ export async function startRedirectInProcess(options: InProcessOptions) {
   const pool = (of: string, max: number) =>
     createDatabase({ url: of, applicationName: "evidence", max, queryTimeoutMs: QUERY_MS });
   const [links, feed] = [pool(options.linksUrl ?? url, 2), pool(url, 1)];
-  const readLink = hooks.holding(createLinkReader(links));
-  const parts = assemble({ readLink, ttlMs, now, weakening: options.weakening ?? {} });
+  const reads = createReadBatches({
+    readMany: hooks.holding(createLinkReader(links)),
+    mayBeOfOneRow,
+    timeoutMs: QUERY_MS,
+    now: () => performance.now(),
+    after: (ms, act) => void setTimeout(act, ms).unref(),
+  });
+  const parts = assemble({ readLink: reads.read, ttlMs, now, weakening: options.weakening ?? {} });
   const app = createApp({ hotPath: parts.hotPath, onError: () => {} });
   const address = { port: 0, host: "127.0.0.1", maxConnections: MAX_CONNECTIONS, requireHost: false };
   const server = await listen(parts.hotPath.handle(app), address);
@@ -167,7 +174,7 @@ function startFollower({ lookup, database, emit, ttlMs, now }: Following): Follo
 }
 
 type Assembly = {
-  readLink: ReadLink;
+  readLink: ReadBatches["read"];
   ttlMs: number;
   now: () => Moment;
   weakening: Weakening;
@@ -216,16 +223,16 @@ function createHooks() {
   return {
     emit: (event: string, detail?: unknown) => void events.emit(event, detail),
     next,
-    holding(read: ReadLink): ReadLink {
-      return async (code) => {
+    holding(read: ReadMany): ReadMany {
+      return async (codes, leftMs) => {
         const hold = holds.shift();
-        const row = await read(code);
+        const rows = await read(codes, leftMs);
         if (hold) events.emit("row read");
         await hold;
-        return row;
+        return rows;
       };
     },
-    /** Holds back the answer of the next read alone. `rowRead` resolves when the database has answered. */
+    /** Holds back the answer of the next statement that reads links. `rowRead` resolves when the database has answered. */
     holdNext(): { rowRead: Promise<unknown>; release: () => void } {
       let release = () => {};
       holds.push(

@@ -25,12 +25,12 @@ test("a link is not read from a standby, which still has it when it was revoked,
   const database = createDatabase({ url: standby.url, applicationName: "test", max: 1, queryTimeoutMs: 10_000 });
   undo.push(() => database.close());
   const read = createLinkReader(database);
-  await expect(read(code)).rejects.toThrow(StandbyAnswer);
-  await expect(read("absent")).rejects.toThrow(StandbyAnswer);
+  await expect(read([code])).rejects.toThrow(StandbyAnswer);
+  await expect(read(["absent"])).rejects.toThrow(StandbyAnswer);
   // The control: the row itself says that the link is active.
   const [row] = await database.read((sql) => sql`SELECT state FROM redirect_link WHERE code = ${code}`);
   expect(row?.state).toBe("ACTIVE");
 
   await standby.sql`SELECT pg_promote(true, 30)`;
-  await waitFor("the new primary's answer", async () => (await read(code).catch(() => null)) !== null);
+  await waitFor("the new primary's answer", async () => (await read([code]).catch(() => [null]))[0] !== null);
 });

@@ -21,6 +21,7 @@ import { createApp } from "./app.ts";
 import { createLinkCache } from "./cache/link-cache.ts";
 import { createLinkLookup, type LinkLookup } from "./cache/link-lookup.ts";
 import { createLoader } from "./cache/loader.ts";
+import { createReadBatches } from "./cache/read-batches.ts";
 import { createClickIds } from "./clicks/click-ids.ts";
 import { type ClickPath, createClickPath } from "./clicks/click-path.ts";
 import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
@@ -35,7 +36,7 @@ import { lockDirectory } from "./spool/lock.ts";
 import { openSpool, type Spool } from "./spool/open-spool.ts";
 import { openCountries } from "./store/countries.ts";
 import { deregisterInstance, registerInstance } from "./store/instance.ts";
-import { createLinkReader } from "./store/links.ts";
+import { createLinkReader, mayBeOfOneRow } from "./store/links.ts";
 
 /** Requests under way end within this time after a stop, its delay included; each is bounded by two queries. */
 const DRAIN_MS = 8000;
@@ -59,8 +60,22 @@ await runService(logger, async (onStop) => {
   const ring = createClickRing(config.CLICK_QUEUE_CAPACITY);
   const clicks = startClicks({ ring, spool, countryOf: lookUp ?? (() => undefined) }, onStop);
   const cache = createLinkCache({ maxEntries: config.CACHE_MAX_ENTRIES, maxBytes: config.CACHE_MAX_BYTES });
-  const readLink = createLinkReader(databases.links);
-  const loader = createLoader({ cache, readLink, ttlMs, negativeTtlMs: config.NEGATIVE_TTL_MS, now, random });
+  const reads = createReadBatches({
+    readMany: createLinkReader(databases.links),
+    mayBeOfOneRow,
+    timeoutMs: config.QUERY_TIMEOUT_MS,
+    maxStatements: config.DATABASE_POOL_MAX,
+    now: () => performance.now(),
+    after: (ms, act) => void setTimeout(act, ms),
+  });
+  const loader = createLoader({
+    cache,
+    readLink: reads.read,
+    ttlMs,
+    negativeTtlMs: config.NEGATIVE_TTL_MS,
+    now,
+    random,
+  });
   const lookup = createLinkLookup({ cache, loader, ttlMs });
   const onLoadError = (error: unknown) => warn("a link could not be looked up", error);
   const { CLICK_COUNTRY_HEADER: countryHeader, CLICK_ADDRESS_HEADER: addressHeader } = config;
@@ -81,7 +96,7 @@ await runService(logger, async (onStop) => {
 
   const syncAgeMs = () => lookup.syncAge(performance.now(), Date.now());
   const metrics = createMetrics();
-  registerMetrics(metrics, { hotPath, lookup, follower, wake, clicks, spool, databases, syncAgeMs });
+  registerMetrics(metrics, { hotPath, lookup, reads, follower, wake, clicks, spool, databases, syncAgeMs });
   registerServerMetrics(metrics, server);
   let stopping = false;
   const opsHandler = createOpsHandler(metrics, () =>

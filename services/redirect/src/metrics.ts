@@ -2,6 +2,7 @@ import type { Database } from "@linkfence/db";
 import type { Follower, Wake } from "@linkfence/link-feed";
 import type { Metrics } from "@linkfence/service-shell";
 import type { LinkLookup } from "./cache/link-lookup.ts";
+import type { ReadBatches } from "./cache/read-batches.ts";
 import type { ClickPath } from "./clicks/click-path.ts";
 import type { HotPath } from "./http/hot-path.ts";
 import { NO_DROPS } from "./spool/drops.ts";
@@ -10,6 +11,7 @@ import type { Spool } from "./spool/open-spool.ts";
 export type Measured = {
   hotPath: HotPath;
   lookup: LinkLookup;
+  reads: ReadBatches;
   follower: Follower;
   wake: Wake | null;
   clicks: ClickPath;
@@ -21,7 +23,7 @@ export type Measured = {
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
 export function registerMetrics(metrics: Metrics, measured: Measured): void {
   const { counter, gauge } = metrics;
-  const { hotPath, lookup, follower, wake, databases, syncAgeMs } = measured;
+  const { hotPath, lookup, reads, follower, wake, databases, syncAgeMs } = measured;
   counter("linkfence_answers_total", "requests answered, by outcome", hotPath.counts, "outcome");
 
   const cache = () => lookup.stats();
@@ -33,10 +35,19 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   counter("linkfence_loads_joined_total", "requests that shared a read under way", () => cache().joined);
   counter("linkfence_load_failures_total", "reads of a link that failed", () => cache().failures);
   counter("linkfence_fills_refused_total", "reads overtaken by a change and not kept", () => cache().fillsRefused);
+  counter("linkfence_cache_evictions_total", "links put out of memory to make room", () => cache().evicted);
   gauge("linkfence_cache_entries", "links in memory", () => cache().entries);
   gauge("linkfence_cache_bytes", "bytes that links in memory occupy", () => cache().bytes);
   gauge("linkfence_cache_unknown", "unknown codes in memory", () => cache().unknown);
   gauge("linkfence_loads_under_way", "reads of a link under way", () => cache().underWay);
+
+  const batches = () => reads.stats();
+  counter("linkfence_link_statements_total", "statements that read links, many at once", () => batches().statements);
+  counter("linkfence_link_statements_split_total", "statements refused and asked in halves", () => batches().split);
+  counter("linkfence_link_reads_refused_total", "reads of a link refused, as too many waited", () => batches().refused);
+  counter("linkfence_link_reads_late_total", "reads of a link given up at their deadline", () => batches().givenUp);
+  gauge("linkfence_link_reads_waiting", "reads of a link that wait for a statement", () => batches().waiting);
+  gauge("linkfence_link_statements_under_way", "statements that read links, under way", () => batches().sent);
 
   const feed = () => follower.stats();
   counter("linkfence_syncs_total", "reads of the change log", () => feed().syncs);

@@ -2,21 +2,19 @@
 // push out links that are followed.
 import { LRUCache } from "lru-cache";
 import type { Entry } from "../domain/entry.ts";
+import { createRecentLinks } from "./recent-links.ts";
 
 /** Unknown codes live for a second or so; this many remembered ones cover 60,000 guesses a second. */
 const UNKNOWN_MAX = 65_536;
 /** Versions matter only to loads that are under way; a load lives for a query's deadline. */
 const VERSIONS_MAX = 65_536;
-/** What an entry occupies beside its texts: object, header block, map slot (measured: 500 to 600 bytes). */
-const ENTRY_OVERHEAD_BYTES = 600;
-
 export type LinkCache = ReturnType<typeof createLinkCache>;
 
 export type LinkCacheOptions = {
   /** Bounds of the known links; both hold at once. */
   maxEntries: number;
   maxBytes: number;
-  /** Unknown codes, and versions, that are remembered. The room for all of them is taken at once. */
+  /** Unknown codes, and versions, that are remembered. The room for all of these is taken at once. */
   maxUnknown?: number;
   maxVersions?: number;
 };
@@ -24,12 +22,7 @@ export type LinkCacheOptions = {
 /** Creates the cache. */
 export function createLinkCache(options: LinkCacheOptions) {
   const { maxEntries, maxBytes, maxUnknown = UNKNOWN_MAX, maxVersions = VERSIONS_MAX } = options;
-  const known = new LRUCache<string, Entry>({
-    max: maxEntries,
-    maxSize: maxBytes,
-    sizeCalculation: (entry) =>
-      ENTRY_OVERHEAD_BYTES + entry.code.length + entry.target.length + (entry.owner?.length ?? 0),
-  });
+  const known = createRecentLinks(maxEntries, maxBytes);
   // Forgetting them all is a matter of counting on: anyone who can connect to the database can ask for it, as often as
   // they like, and clearing a map of this size takes a part of a millisecond.
   const unknown = new LRUCache<string, { entry: Entry; era: number }>({ max: maxUnknown });
@@ -51,7 +44,7 @@ export function createLinkCache(options: LinkCacheOptions) {
         unknown.set(entry.code, { entry, era });
       } else {
         unknown.delete(entry.code);
-        known.set(entry.code, entry);
+        known.set(entry);
       }
       return true;
     },
@@ -71,6 +64,6 @@ export function createLinkCache(options: LinkCacheOptions) {
       versions.clear();
     },
     /** `unknown` counts the forgotten ones that still take up room, too. */
-    stats: () => ({ entries: known.size, bytes: known.calculatedSize, unknown: unknown.size }),
+    stats: () => ({ ...known.stats(), unknown: unknown.size }),
   };
 }

@@ -9,6 +9,14 @@ import type { LinkCache } from "./link-cache.ts";
 /** Lives are shortened by up to this part, at random, so that entries loaded together do not end together. */
 const TTL_JITTER = 0.1;
 
+/**
+ * Reads that begin within so many ms share the moment of the first: their entries count as older than they are by that
+ * much, which is nothing beside a TTL of 100 ms at least, and hold one object together instead of one each.
+ */
+const SHARED_MOMENT_MS = 1;
+/** Owners whose names are kept once for all their links. Beyond it the names are kept anew, which costs memory alone. */
+const OWNERS_MAX = 10_000;
+
 export class StaleRead extends Error {
   constructor() {
     super("the database answered with a version older than one already known");
@@ -38,9 +46,26 @@ export function createLoader(options: LoaderOptions) {
   /** Counts on when a code may have come into being. */
   let era = 0;
   let syncedAt = NEVER;
+  let lastMoment = NEVER;
+  const owners = new Map<string, string>();
+
+  function sharedNow(): Moment {
+    const moment = now();
+    if (!isWithin(lastMoment, moment.mono, moment.wall, SHARED_MOMENT_MS)) lastMoment = moment;
+    return lastMoment;
+  }
+
+  /** The same text for all links of an owner: each answer of the database brings a new one. */
+  function ownName(owner: string): string {
+    const known = owners.get(owner);
+    if (known !== undefined) return known;
+    if (owners.size >= OWNERS_MAX) owners.clear();
+    owners.set(owner, owner);
+    return owner;
+  }
 
   function start(code: string): Load {
-    const marks = { startedAt: now(), dirty: false, era };
+    const marks = { startedAt: sharedNow(), dirty: false, era };
     const load: Load = Object.assign(marks, { answer: fill(code, marks).finally(() => leave(code, marks)) });
     underWay.set(code, load);
     counts.loads += 1;
@@ -57,7 +82,10 @@ export function createLoader(options: LoaderOptions) {
       throw error;
     });
     const life = row === null ? negativeTtlMs : ttlMs * (1 - random() * TTL_JITTER);
-    const entry = makeEntry(code, row, { loadedAt: marks.startedAt, ttlMs: life });
+    const entry = makeEntry(ownText(code), row && { ...row, owner: ownName(row.owner) }, {
+      loadedAt: marks.startedAt,
+      ttlMs: life,
+    });
     if (row === null && marks.era !== era) return entry;
     if (!marks.dirty && cache.put(entry)) return entry;
     counts.fillsRefused += 1;
@@ -105,4 +133,12 @@ export function createLoader(options: LoaderOptions) {
     },
     stats: () => ({ ...counts, underWay: underWay.size }),
   };
+}
+
+/** A code of this length or more that was cut out of a request target holds the whole of that, a long query included. */
+const SLICE_MIN = 13;
+
+/** The same text without what it was cut out of. Codes are ASCII. */
+function ownText(code: string): string {
+  return code.length < SLICE_MIN ? code : Buffer.from(code, "latin1").toString("latin1");
 }

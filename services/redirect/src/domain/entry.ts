@@ -13,7 +13,10 @@ export type LinkRow = {
   owner: string;
 };
 
-/** A code as this process knows it. Nothing of it changes but `refreshing`; a newer answer is a new entry. */
+/**
+ * A code as this process knows it; a newer answer is a new entry. There may be a million of them, so it is flat, holds whole
+ * numbers, which cost nothing beside their field, and shares what it can with others.
+ */
 export type Entry = {
   readonly code: string;
   readonly kind: "active" | "revoked" | "unknown";
@@ -23,16 +26,17 @@ export type Entry = {
   readonly version: number;
   /** Null for an unknown code. */
   readonly owner: string | null;
-  /** Instant of the never-stepping clock from which on the link has expired. */
-  readonly expiresAtMono: number;
+  /** Instant of the never-stepping clock from which on the link has expired; null for one that does not. */
+  readonly expiresAtMono: number | null;
   /** Taken before the question was sent: whatever was committed before it is in the answer. */
   readonly loadedAt: Moment;
-  /** Age from which on the entry must not be served from memory. */
+  /** Age from which on the entry must not be served from memory, in whole ms. */
   readonly ttlMs: number;
-  /** Header fields of the redirect, built once. */
-  readonly headers: Readonly<Record<string, string>>;
   /** A newer answer has been asked for. */
   refreshing: boolean;
+  /** The cache's own: neighbours in the order of use. */
+  newer: Entry | null;
+  older: Entry | null;
 };
 
 export type EntryTimes = { loadedAt: Moment; ttlMs: number };
@@ -44,19 +48,24 @@ export type EntryTimes = { loadedAt: Moment; ttlMs: number };
  */
 export function makeEntry(code: string, row: LinkRow | null, { loadedAt, ttlMs }: EntryTimes): Entry {
   const active = row?.state === "ACTIVE" && row.target !== null;
-  const target = active && row.target !== null ? row.target : "";
   return {
     code,
     kind: row === null ? "unknown" : active ? "active" : "revoked",
-    target,
+    target: active && row.target !== null ? row.target : "",
     version: row?.version ?? 0,
     owner: row?.owner ?? null,
-    expiresAtMono: row?.remainingMs == null ? Number.POSITIVE_INFINITY : loadedAt.mono + row.remainingMs,
+    expiresAtMono: row?.remainingMs == null ? null : loadedAt.mono + row.remainingMs,
     loadedAt,
-    ttlMs,
-    headers: { Location: target, "Cache-Control": "no-store", "Content-Length": "0" },
+    ttlMs: Math.floor(ttlMs),
     refreshing: false,
+    newer: null,
+    older: null,
   };
+}
+
+/** Header fields of the redirect. Made for each answer: kept, they would be a sixth of the memory. */
+export function redirectHeaders(entry: Entry) {
+  return { Location: entry.target, "Cache-Control": "no-store", "Content-Length": "0" };
 }
 
 export type Outcome = "redirect" | "gone" | "not-found";
@@ -64,6 +73,6 @@ export type Outcome = "redirect" | "gone" | "not-found";
 /** What a visitor is answered. At exactly its instant a link has expired. */
 export function resolve(entry: Entry, mono: number): Outcome {
   if (entry.kind === "unknown") return "not-found";
-  if (entry.kind === "revoked" || mono >= entry.expiresAtMono) return "gone";
+  if (entry.kind === "revoked" || (entry.expiresAtMono !== null && mono >= entry.expiresAtMono)) return "gone";
   return "redirect";
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { findRequestFault } from "@linkfence/service-shell";
 import type { LinkLookup } from "../cache/link-lookup.ts";
 import type { ClickRing } from "../clicks/click-ring.ts";
-import { type Entry, type Moment, type Outcome, resolve } from "../domain/entry.ts";
+import { type Entry, type Moment, type Outcome, redirectHeaders, resolve } from "../domain/entry.ts";
 import { codeInUrl } from "../domain/path.ts";
 import { readVisitor } from "../domain/visitor.ts";
 import { sendBadRequest, sendGone, sendMethodNotAllowed, sendNotFound, sendUnavailable } from "./answers.ts";
@@ -45,7 +45,7 @@ export function createHotPath(deps: HotPathDeps) {
     if (outcome === "gone") sendGone(request, response);
     else if (outcome === "not-found") sendNotFound(request, response);
     else {
-      response.writeHead(302, debugEntryAge ? withAge(entry, mono) : entry.headers);
+      response.writeHead(302, debugEntryAge ? withAge(entry, mono) : redirectHeaders(entry));
       response.end();
       if (request.method === "GET") ring.push(entry, wall, readVisitor(request.rawHeaders), originOf?.(request));
     }
@@ -107,5 +107,5 @@ export function createHotPath(deps: HotPathDeps) {
 }
 
 function withAge(entry: Entry, mono: number): Record<string, string> {
-  return { ...entry.headers, "X-Entry-Age-Ms": (mono - entry.loadedAt.mono).toFixed(3) };
+  return { ...redirectHeaders(entry), "X-Entry-Age-Ms": (mono - entry.loadedAt.mono).toFixed(3) };
 }

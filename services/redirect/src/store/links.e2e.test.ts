@@ -71,7 +71,8 @@ test("a link is looked up by its key, however many there are", async () => {
     });
     return Promise.reject(new Error("it is only explained"));
   };
-  await expect(createLinkReader({ read } as unknown as Database)("many7")).rejects.toThrow("only explained");
+  await expect(createLinkReader({ read } as unknown as Database)(["many7", "many8"])).rejects.toThrow("only explained");
   expect(await plan).toContain("Index Scan using link_pkey");
+  expect(await plan).not.toContain("Seq Scan");
   expect(await explain("SELECT FROM link WHERE code || '' = $1", ["many7"])).toContain("Seq Scan");
 });

@@ -1,4 +1,4 @@
-import type { Database } from "@linkfence/db";
+import { arrayLiteral, classifyError, type Database } from "@linkfence/db";
 import type { LinkRow } from "../domain/entry.ts";
 
 type Row = {
@@ -43,25 +43,44 @@ export class StandbyAnswer extends Error {
   }
 }
 
+/** A row, null where there is none, or what is wrong with that one row. */
+export type Found = LinkRow | null | UnsendableTarget;
+
 /**
- * Reads one link by its code; null when there is none. One query, under the pool's deadline.
- * Rejects with the database's error, with `UnsendableTarget`, `ForeignAnswer` or `StandbyAnswer`.
+ * Creates what reads links by their codes, which may be named more than once, in one statement and within `leftMs`.
+ * Resolves with one answer each, in their order. Rejects with the database's error, with `ForeignAnswer` or
+ * `StandbyAnswer`.
  *
- * The code is named twice: the planner keeps what asks for recovery as it stands, and looks up no index by a column of it.
+ * The codes stand beside their rows, one by one, so that each answer names its question. LIMIT is for the planner: it looks
+ * each of them up by its key, however many it takes them to be, and does not read the table.
  */
-export function createLinkReader(database: Database): (code: string) => Promise<LinkRow | null> {
-  return async (code) => {
-    const [row] = await database.read<Row[]>(
+export function createLinkReader(database: Database) {
+  return async (codes: readonly string[], leftMs?: number): Promise<Found[]> => {
+    const literal = arrayLiteral(codes);
+    const rows = await database.read<Row[]>(
       (sql) => sql<Row[]>`
-        SELECT q.asked, q.standby, l.state, l.target, l.version, l.remaining_ms, l.owner
-          FROM (SELECT ${code}::text AS asked, pg_is_in_recovery() AS standby) q
-          LEFT JOIN (SELECT * FROM redirect_link WHERE code = ${code}::text) l ON true`,
+        SELECT q.asked, s.standby, l.state, l.target, l.version, l.remaining_ms, l.owner
+          FROM (SELECT pg_is_in_recovery() AS standby) s, unnest(${literal}::text[]) AS q (asked)
+          LEFT JOIN LATERAL (SELECT * FROM redirect_link WHERE code = q.asked LIMIT 1) l ON true`,
+      leftMs,
     );
-    if (row?.asked !== code) throw new ForeignAnswer();
-    if (row.standby) throw new StandbyAnswer();
-    if (row.state === null) return null;
-    if (row.target !== null && !SENDABLE.test(row.target)) throw new UnsendableTarget(code);
-    const { target, state, version, remaining_ms: remainingMs, owner } = row;
-    return { target, state, version, remainingMs, owner };
+    if (rows.length !== codes.length) throw new ForeignAnswer();
+    // The order of the questions is no promise of the server's.
+    const byCode = new Map(rows.map((row) => [row.asked, row]));
+    return codes.map((code) => judge(byCode.get(code)));
   };
+}
+
+function judge(row: Row | undefined): Found {
+  if (row === undefined) throw new ForeignAnswer();
+  if (row.standby) throw new StandbyAnswer();
+  if (row.state === null) return null;
+  if (row.target !== null && !SENDABLE.test(row.target)) return new UnsendableTarget(row.asked);
+  const { target, state, version, remaining_ms: remainingMs, owner } = row;
+  return { target, state, version, remainingMs, owner };
+}
+
+/** Says whether a statement's error may be that of one of its rows: a value that cannot be read, not a database that is away. */
+export function mayBeOfOneRow(error: unknown): boolean {
+  return classifyError(error) === "fatal" && !(error instanceof ForeignAnswer) && !(error instanceof StandbyAnswer);
 }
