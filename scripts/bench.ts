@@ -2,6 +2,7 @@
 import { constants } from "node:os";
 import { killStartedProcesses } from "@linkfence/testkit";
 import type { Bench, Subject } from "./bench/bench-subject.ts";
+import { clickIds } from "./bench/click-ids.ts";
 import { creation } from "./bench/creation.ts";
 import { exported } from "./bench/export.ts";
 import { ingest } from "./bench/ingest.ts";
@@ -21,6 +22,7 @@ const subjects: Readonly<Record<string, Subject>> = {
   spool,
   neighbours,
   ingest,
+  "click-ids": clickIds,
   statistics,
   export: exported,
 };
@@ -39,8 +41,8 @@ Usage: pnpm bench <subject> [--links <n>] [--clicks <n>] [--spread <how>] [--dat
 ${names.join("\n")}
 
   --links <n>         links that the database holds (20,000 to 100,000,000); listing 10 million, spool, neighbours and
-                      export 20,000, ingest 100,000, the others 1 million, unless it says otherwise
-  --clicks <n>        clicks that ingest sends or export writes, or of the link that statistics are about (10,000 to 100 million);
+                      export 20,000, ingest and click-ids 100,000, the others 1 million, unless it says otherwise
+  --clicks <n>        clicks that ingest sends, click-ids inserts or export writes, or of the link that statistics are about (10,000 to 100 million);
                       300,000 unless it says otherwise
   --spread <how>      among the links: zipf, as visits are, or uniform
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;

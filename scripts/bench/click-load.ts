@@ -63,8 +63,13 @@ function createZipf(n: number, random: () => number): () => number {
   };
 }
 
-/** Makes the bodies of batches, one after the other, until all clicks are sent. Times rise, as they do in a day. */
-export function* makeBodies({ clicks, codes, spread }: ClickLoad, seed: number, now: number): Generator<string> {
+/** Makes the bodies of batches, one after the other, until all clicks are sent. */
+export function* makeBodies(load: ClickLoad, seed: number, now: number): Generator<string> {
+  for (const clicks of makeBatches(load, seed, now)) yield JSON.stringify({ sender: "bench", clicks });
+}
+
+/** Makes clicks, as many at a time as one body has. Times rise, as they do in a day. */
+export function* makeBatches({ clicks, codes, spread }: ClickLoad, seed: number, now: number): Generator<Click[]> {
   const random = createRandom(seed);
   const zipf = createZipf(codes, random);
   const pickReferrer = createZipf(REFERRERS, random);
@@ -95,6 +100,6 @@ export function* makeBodies({ clicks, codes, spread }: ClickLoad, seed: number, 
         owner: `owner-${code % OWNERS}`,
       });
     }
-    yield JSON.stringify({ sender: "bench", clicks: batch });
+    yield batch;
   }
 }

@@ -1,12 +1,14 @@
-// Clicks into the statistics database, as redirect processes send them and roll-ups included, beside what the database
-// alone does with the same rows: INSERT ... SELECT inside the server, and COPY.
+// Clicks into the statistics database, as redirect processes send them and roll-ups included, beside a loop that only
+// inserts the same rows, and beside what the database alone does with them: INSERT ... SELECT inside the server, and COPY.
 import { migrate } from "@linkfence/db/migrate";
 import { type RunningService, startService, waitUntilReady } from "@linkfence/testkit";
 import type postgres from "postgres";
+import { insertAgain } from "./bare-loop.ts";
 import type { Bench, Subject } from "./bench-subject.ts";
 import type { Spread } from "./click-load.ts";
 import { cpuOf, cpuOfServer } from "./cpu-time.ts";
-import { median } from "./numbers.ts";
+import { partCores } from "./database-core.ts";
+import { median, ratios, spreadOf } from "./numbers.ts";
 import { withSql } from "./own-server.ts";
 import { sendClicks } from "./send-clicks.ts";
 
@@ -15,12 +17,14 @@ const DATABASE = "ingest";
 const MANY = 20;
 /** Three redirect processes, each with a batch under way. */
 const THREE = 3;
-const ROUNDS = 3;
-/** Above this many clicks a round takes minutes, and one says as much as three. */
+const ROUNDS = 5;
+/** Two rates on codes, and so many rounds of both. */
+const CODES_ROUNDS = 3;
+/** From this many clicks on a round takes minutes: one is measured, and only the loop beside it. */
 const ONE_ROUND_FROM = 3_000_000;
 /** Clicks of a comparison of codes: seconds each. */
 const CODES_CLICKS = 200_000;
-/** Half of what the server alone does with the rows. */
+/** Half of what the loop does with the rows. */
 const SHARE_MIN = 0.5;
 /** All clicks on one code may be this much slower than clicks on many. */
 const HOT_MIN = 0.9;
@@ -29,9 +33,7 @@ const COLUMNS =
   "click_id, link_version, clicked_at, received_at, bot, prefetch, code, owner, referrer_host, browser, os, device, country";
 
 /** The rows that were stored, put in again by the server alone, in both ways. Returns rows a second. */
-async function measureYardsticks(sql: postgres.Sql, file: string): Promise<{ insert: number; copy: number }> {
-  await sql.unsafe("DROP TABLE IF EXISTS bench_row");
-  await sql.unsafe(`CREATE UNLOGGED TABLE bench_row AS SELECT ${COLUMNS} FROM click ORDER BY click_id`);
+async function measureServerAlone(sql: postgres.Sql, file: string): Promise<{ insert: number; copy: number }> {
   const [row] = await sql<{ n: number }[]>`SELECT count(*)::int AS n FROM bench_row`;
   const rows = row?.n ?? 0;
   await sql.unsafe(`COPY bench_row TO '${file}'`);
@@ -44,7 +46,6 @@ async function measureYardsticks(sql: postgres.Sql, file: string): Promise<{ ins
   };
   const insert = await time(`INSERT INTO click (${COLUMNS}) SELECT ${COLUMNS} FROM bench_row`);
   const copy = await time(`COPY click (${COLUMNS}) FROM '${file}'`);
-  await sql.unsafe("DROP TABLE bench_row");
   return { insert, copy };
 }
 
@@ -63,39 +64,60 @@ async function judgeRows(sql: postgres.Sql, clicks: number): Promise<void> {
     throw new Error(`${clicks} clicks became ${row?.rows} rows that add up to ${row?.added}`);
 }
 
-async function measureIngest(
-  { results, server, clicks: load, size, tell }: Bench,
+type Connections = { sql: postgres.Sql; reader: postgres.Sql };
+
+async function measureIngest(bench: Bench, { sql, reader }: Connections, ingest: RunningService) {
+  const { results, clicks: load, tell } = bench;
+  const rates = { ingest: [] as number[], loop: [] as number[], insert: [] as number[], copy: [] as number[] };
+  const large = load.count >= ONE_ROUND_FROM;
+  for (let round = 0; round < (large ? 1 : ROUNDS); round += 1) {
+    rates.ingest.push(await measureRound(bench, sql, ingest, round));
+    await sql.unsafe("DROP TABLE IF EXISTS bench_row");
+    await sql.unsafe(`CREATE UNLOGGED TABLE bench_row AS SELECT ${COLUMNS} FROM click ORDER BY click_id`);
+    rates.loop.push(await insertAgain(sql, reader, "bench_row"));
+    tell(
+      `round ${round + 1}: ${rates.ingest.at(-1)?.toFixed(0)} and, by the loop, ${rates.loop.at(-1)?.toFixed(0)} a second`,
+    );
+    if (large) continue;
+    const alone = await measureServerAlone(sql, `/tmp/linkfence-bench-${process.pid}-${round}.copy`);
+    rates.insert.push(alone.insert);
+    rates.copy.push(alone.copy);
+  }
+  await sql.unsafe("DROP TABLE bench_row");
+  results.figure("clicks stored and added up", median(rates.ingest), "a second");
+  results.figure("the same rows by a loop that only inserts", median(rates.loop), "a second");
+  if (!large) {
+    results.figure("the same rows by INSERT ... SELECT inside the server", median(rates.insert), "a second");
+    results.figure("clicks ÷ COPY", median(ratios(rates.ingest, rates.copy)));
+    results.figure("clicks ÷ INSERT ... SELECT", median(ratios(rates.ingest, rates.insert)));
+  }
+  const { median: share, low, high } = spreadOf(ratios(rates.ingest, rates.loop));
+  results.figure("clicks ÷ loop, lowest and highest round", `${low.toFixed(2)} and ${high.toFixed(2)}`);
+  results.atLeast("clicks ÷ loop", share, SHARE_MIN);
+}
+
+/** Returns clicks a second. */
+async function measureRound(
+  { server, clicks, size, tell }: Bench,
   sql: postgres.Sql,
   ingest: RunningService,
+  round: number,
 ) {
-  const clicks = load.count;
-  const rates = { ingest: [] as number[], insert: [] as number[], copy: [] as number[] };
-  const rounds = clicks >= ONE_ROUND_FROM ? 1 : ROUNDS;
-  for (let round = 0; round < rounds; round += 1) {
-    await empty(sql);
-    const before = [await cpuOfServer(server.pid()), await cpuOf(ingest.pid)];
-    rates.ingest.push(await sendClicks(ingest, { clicks, codes: size.links, spread: load.spread }, MANY, round + 1));
-    const after = [await cpuOfServer(server.pid()), await cpuOf(ingest.pid)];
-    const used = after.map((ms, i) => ((ms - (before[i] ?? 0)) * 1000) / clicks);
-    tell(`round ${round + 1}: µs of processor a click: database ${used[0]?.toFixed(1)}, ingest ${used[1]?.toFixed(1)}`);
-    await judgeRows(sql, clicks);
-    const yardsticks = await measureYardsticks(sql, `/tmp/linkfence-bench-${process.pid}-${round}.copy`);
-    rates.insert.push(yardsticks.insert);
-    rates.copy.push(yardsticks.copy);
-  }
-  const ratio = (yardstick: readonly number[]) =>
-    median(rates.ingest.map((rate, round) => rate / (yardstick[round] ?? Number.NaN)));
-  results.figure("clicks stored and added up", median(rates.ingest), "a second");
-  results.figure("the same rows by INSERT ... SELECT inside the server", median(rates.insert), "a second");
-  results.figure("the same rows by COPY", median(rates.copy), "a second");
-  results.figure("clicks ÷ COPY", ratio(rates.copy));
-  results.atLeast("clicks ÷ INSERT ... SELECT", ratio(rates.insert), SHARE_MIN);
+  await empty(sql);
+  const before = [await cpuOfServer(server.pid()), await cpuOf(ingest.pid)];
+  const load = { clicks: clicks.count, codes: size.links, spread: clicks.spread };
+  const rate = await sendClicks(ingest, load, MANY, round + 1);
+  const after = [await cpuOfServer(server.pid()), await cpuOf(ingest.pid)];
+  const used = after.map((ms, i) => ((ms - (before[i] ?? 0)) * 1000) / clicks.count);
+  tell(`round ${round + 1}: µs of processor a click: database ${used[0]?.toFixed(1)}, ingest ${used[1]?.toFixed(1)}`);
+  await judgeRows(sql, clicks.count);
+  return rate;
 }
 
 /** Whether many on one code wait for each other. */
 async function measureHotCode({ results, size }: Bench, sql: postgres.Sql, ingest: RunningService): Promise<void> {
   const rates: Record<Spread, number[]> = { one: [], uniform: [], zipf: [] };
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < CODES_ROUNDS; round += 1) {
     for (const spread of ["one", "uniform"] as const) {
       await empty(sql);
       const load = { clicks: CODES_CLICKS, codes: size.links, spread };
@@ -105,12 +127,11 @@ async function measureHotCode({ results, size }: Bench, sql: postgres.Sql, inges
   const three = `from ${THREE} senders`;
   results.figure(`clicks on one code, ${three}`, median(rates.one), "a second");
   results.figure(`clicks on ${size.links.toLocaleString("en")} codes, ${three}`, median(rates.uniform), "a second");
-  const ratios = rates.one.map((rate, round) => rate / (rates.uniform[round] ?? Number.NaN));
-  results.atLeast(`on one code ÷ on many, ${three}`, median(ratios), HOT_MIN);
+  results.atLeast(`on one code ÷ on many, ${three}`, median(ratios(rates.one, rates.uniform)), HOT_MIN);
 }
 
 export const ingest: Subject = {
-  shows: "how many clicks are stored and added up in a second, beside what the database does with the rows alone",
+  shows: "how many clicks are stored and added up in a second, beside a loop that only inserts the same rows",
   links: 100_000,
   async run(bench) {
     const { server, results } = bench;
@@ -119,10 +140,14 @@ export const ingest: Subject = {
     const service = await startService("click-ingest", { STATS_DATABASE_URL: url });
     await waitUntilReady(service);
     results.noteLoad("before");
-    await withSql(url, 1, async (sql) => {
-      await measureIngest(bench, sql, service);
-      await measureHotCode(bench, sql, service);
-    });
+    await withSql(url, 1, (reader) =>
+      withSql(url, 1, async (sql) => {
+        const parted = await partCores(server.pid(), [service.pid]);
+        results.figure("the database", parted ? "has a core to itself" : "shares all cores");
+        await measureIngest(bench, { sql, reader }, service);
+        if (bench.clicks.count < ONE_ROUND_FROM) await measureHotCode(bench, sql, service);
+      }),
+    );
     results.noteLoad("after");
     await service.stop();
   },

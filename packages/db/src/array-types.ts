@@ -8,17 +8,18 @@ import { parse } from "postgres-array";
  * NULL, or one with a comma, would otherwise be read as something else.
  */
 export function arrayLiteral(values: readonly (string | number | null)[]): string {
-  let literal = "{";
-  for (const [place, value] of values.entries()) {
-    if (place > 0) literal += ",";
-    literal += value === null ? "NULL" : `"${escapeElement(String(value))}"`;
-  }
-  return `${literal}}`;
+  // Joined at once, as a text that grows by each element is a tree, which costs more to keep than all the rest.
+  if (values.every(isPlainElement)) return values.length === 0 ? "{}" : `{"${values.join('","')}"}`;
+  return `{${values.map((value) => (value === null ? "NULL" : `"${escapeElement(String(value))}"`)).join()}}`;
 }
 
-/** Looking is much cheaper than replacing, and nearly always enough: clicks come by ten thousands. */
+/** Whether it is the same between quotes. Looking is much cheaper than replacing: clicks come by ten thousands. */
+function isPlainElement(value: string | number | null): boolean {
+  return typeof value === "string" ? !value.includes('"') && !value.includes("\\") : value !== null;
+}
+
 function escapeElement(text: string): string {
-  return text.includes('"') || text.includes("\\") ? text.replace(/["\\]/g, "\\$&") : text;
+  return text.replace(/["\\]/g, "\\$&");
 }
 
 /** Object identifiers of array types (pg_type.dat in PostgreSQL's sources). */

@@ -3,7 +3,7 @@ import { CLICK_BATCH_LIMIT } from "@linkfence/contracts";
 import { ConfigError, readConfig, setting } from "@linkfence/service-shell";
 import { type Static, Type } from "typebox";
 
-/** A full batch of the longest clicks is accounted with 2.3 MB: an intake of less could never take it. */
+/** A full batch of the longest clicks is accounted with 2.8 MB: an intake of less could never take it. */
 const INTAKE_BYTES_MIN = 4 * 1024 * 1024;
 
 /** Every setting of the service, with the sentence that documents it. */

@@ -19,6 +19,7 @@ import { createIntake } from "./queue/intake.ts";
 import { createLedger } from "./queue/ledger.ts";
 import { createWriter } from "./queue/writer.ts";
 import { createReadiness } from "./readiness.ts";
+import { prepareColumns } from "./store/click-columns.ts";
 import { createClickDays } from "./store/click-days.ts";
 import { createClickStore } from "./store/clicks.ts";
 import { createDayValues } from "./store/day-values.ts";
@@ -96,6 +97,7 @@ await runService(logger, async (onStop) => {
     maxClicks: config.INTAKE_MAX_CLICKS,
     maxBytes: config.INTAKE_MAX_BYTES,
     deadlineMs: config.WRITE_TIMEOUT_MS,
+    prepare: prepareColumns,
   });
   const deskPool = openPool("exports", EXPORT_DESK_CONNECTIONS, READS_PENDING_MAX);
   const workPool = openPool("export-work", EXPORT_WORK_CONNECTIONS, READS_PENDING_MAX);

@@ -35,6 +35,25 @@ describe("the intake", () => {
     expect(await kept).toMatchObject({ kind: "stored" });
   });
 
+  test("prepares the clicks that it has room for, and no others; a failure to do so leaves nothing queued", async () => {
+    const seen: number[] = [];
+    let fails = false;
+    const prepare = (clicks: readonly unknown[]) => {
+      if (fails) throw new Error("made up");
+      seen.push(clicks.length);
+    };
+    const intake = open({ prepare });
+    const kept = intake.offer(sampleClicks(99), NOBODY_LEAVES, ORIGIN);
+    expect(await intake.offer(sampleClicks(2), NOBODY_LEAVES, ORIGIN)).toMatchObject({ reason: "full" });
+    expect(seen).toEqual([99]);
+    fails = true;
+    expect(() => intake.offer([sampleClick()], NOBODY_LEAVES, ORIGIN)).toThrow("made up");
+    expect(intake.stats().clicks).toBe(99);
+    store(intake.take(1000));
+    expect(await kept).toMatchObject({ inserted: 99 });
+    expect(intake.stats()).toEqual({ clicks: 0, bytes: 0 });
+  });
+
   test("counts clicks until they are stored, not until they are taken", async () => {
     const intake = open();
     const outcome = intake.offer(sampleClicks(100), NOBODY_LEAVES, ORIGIN);

@@ -12,11 +12,13 @@ export type IntakeOptions = {
   maxBytes: number;
   /** How long a submission may wait, in ms. */
   deadlineMs: number;
+  /** Told of the clicks of each submission that there is room for, before they wait. */
+  prepare?: (clicks: readonly Click[]) => void;
 };
 export type Intake = ReturnType<typeof createIntake>;
 
 /** Creates the queue. */
-export function createIntake({ maxClicks, maxBytes, deadlineMs }: IntakeOptions) {
+export function createIntake({ maxClicks, maxBytes, deadlineMs, prepare }: IntakeOptions) {
   /** Submissions with clicks that no transaction has taken, in order of arrival. */
   const waiting = new Set<Submission>();
   let clicks = 0;
@@ -30,6 +32,8 @@ export function createIntake({ maxClicks, maxBytes, deadlineMs }: IntakeOptions)
   }
 
   function enter(list: readonly Click[], size: number, abandoned: AbortSignal, origin: Origin): Promise<Outcome> {
+    // Before anything counts: what fails here leaves nothing behind.
+    prepare?.(list);
     clicks += list.length;
     bytes += size;
     return new Promise((resolve) => {

@@ -1,8 +1,8 @@
 import type { Click } from "@linkfence/contracts";
-import { arrayLiteral, type Database, errorCode, type Sql, type TransactionSql } from "@linkfence/db";
-import { classify } from "../domain/classify.ts";
+import { type Database, errorCode, type Sql, type TransactionSql } from "@linkfence/db";
 import { dayOf } from "../domain/click.ts";
 import type { Stored } from "../queue/writer.ts";
+import { toColumns } from "./click-columns.ts";
 import type { ClickDays } from "./click-days.ts";
 
 export type ClickStore = ReturnType<typeof createClickStore>;
@@ -85,25 +85,6 @@ function callStore(sql: Sql | TransactionSql, clicks: readonly Click[], valuesMa
     SELECT store_clicks(${columns.ids}, ${columns.versions}, ${columns.times}, ${columns.codes}, ${columns.owners},
                         ${columns.referrers}, ${columns.browsers}, ${columns.systems}, ${columns.devices},
                         ${columns.countries}, ${columns.bots}, ${columns.prefetches}, ${valuesMax}) AS before`;
-}
-
-/** The parameters of `store_clicks`: one array a column, as text. */
-export function toColumns(clicks: readonly Click[]) {
-  const classes = clicks.map(classify);
-  return {
-    ids: arrayLiteral(clicks.map(({ id }) => id)),
-    versions: arrayLiteral(clicks.map(({ version }) => version)),
-    times: arrayLiteral(clicks.map(({ at }) => at)),
-    codes: arrayLiteral(clicks.map(({ code }) => code)),
-    owners: arrayLiteral(clicks.map(({ owner }) => owner ?? null)),
-    referrers: arrayLiteral(clicks.map(({ referrerHost }) => referrerHost ?? "")),
-    browsers: arrayLiteral(classes.map(({ browser }) => browser)),
-    systems: arrayLiteral(classes.map(({ os }) => os)),
-    devices: arrayLiteral(classes.map(({ device }) => device)),
-    countries: arrayLiteral(clicks.map(({ country }) => country ?? "")),
-    bots: arrayLiteral(classes.map(({ bot }) => String(bot))),
-    prefetches: arrayLiteral(clicks.map(({ prefetch }) => String(prefetch ?? false))),
-  };
 }
 
 const isNot =

@@ -6,8 +6,9 @@ import { dayOf } from "../domain/click.ts";
 import { writeRefusal } from "../domain/dead-letter.ts";
 import { DATA_CLASSES, judgeFailure } from "../domain/failure.ts";
 import type { Fate, Isolated, Suspect } from "../queue/suspects.ts";
+import { toColumns } from "./click-columns.ts";
 import type { ClickDays } from "./click-days.ts";
-import { DATETIME_OVERFLOW, NO_DAY, toColumns } from "./clicks.ts";
+import { DATETIME_OVERFLOW, NO_DAY } from "./clicks.ts";
 import type { DeadClicks } from "./dead-clicks.ts";
 
 export type IsolationOptions = {
