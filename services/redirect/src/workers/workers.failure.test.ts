@@ -102,7 +102,7 @@ describe("a reload", () => {
 
 describe("a worker that is killed", () => {
   test("is replaced, also where no other is left, and its successor takes up what it left", async () => {
-    const [port = 0] = await findFreePorts(1);
+    const port = await findFreePorts(1);
     const service = await at.start(2, { ...AWAY, PORT: `${port}` });
     const client = createHttpClient();
     for (let count = 0; count < 4; count += 1) await client.send(service.url, "/abc");
