@@ -18,9 +18,11 @@ test("clicks are told of in directories of ours that nobody uses, and nothing el
     await put("redirect-2", { account: 2048, lock: 0, [segment]: 512 });
     const left = await put("redirect-3", { [segment]: 700, "clicks-000000000002.spool": 513, "notes.txt": 99 });
     await put("somebody", { [segment]: 700 });
+    await put("redirect-3/worker-2", { [segment]: 612 });
+    await put("redirect-3/worker-none", { [segment]: 700 });
     await writeFile(join(folder, "redirect-4"), "no directory");
     const told = await tellOfLeftSpools(folder, [used]);
-    expect(told).toEqual([expect.stringContaining(`clicks (189 bytes) wait in ${left}: `)]);
+    expect(told).toEqual([expect.stringContaining(`clicks (289 bytes) wait in ${left}: `)]);
     await expect(tellOfLeftSpools(join(folder, "nowhere"), [])).rejects.toThrow("ENOENT");
   } finally {
     await rm(folder, { recursive: true });

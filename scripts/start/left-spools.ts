@@ -4,6 +4,8 @@ import { join } from "node:path";
 
 /** As the redirect's README describes them: a header, then clicks. */
 const SEGMENT = { name: /^clicks-\d{12,15}\.spool$/, headerBytes: 512 };
+/** What the workers of a redirect have below its own. */
+const PLACE = /^worker-\d+$/;
 /** Names that this command gives: what else is in the folder, which anybody may choose, is not its own. */
 const OWN_NAME = /^redirect(-\d+)?$/;
 
@@ -34,9 +36,12 @@ async function tellOf(path: string): Promise<string[]> {
 }
 
 async function countBytes(directory: string): Promise<number> {
-  const segments = (await readdir(directory)).filter((name) => SEGMENT.name.test(name));
-  const sizes = await Promise.all(
-    segments.map(async (name) => (await stat(join(directory, name))).size - SEGMENT.headerBytes),
-  );
+  const entries = await readdir(directory, { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory() && PLACE.test(entry.name)).map(({ name }) => name);
+  const segments = entries.filter(({ name }) => SEGMENT.name.test(name)).map(({ name }) => name);
+  const sizes = await Promise.all([
+    ...segments.map(async (name) => (await stat(join(directory, name))).size - SEGMENT.headerBytes),
+    ...folders.map((name) => countBytes(join(directory, name))),
+  ]);
   return sizes.reduce((sum, size) => sum + Math.max(0, size), 0);
 }

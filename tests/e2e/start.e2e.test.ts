@@ -103,8 +103,9 @@ describe("the start command", () => {
 
     const left = join(env.CLICK_SPOOL_DIR, "redirect-2");
     await writeFile(join(left, "clicks-000000000001.spool"), Buffer.alloc(600));
-    const second = start(env);
+    const second = start({ ...env, REDIRECT_WORKERS: "2" });
     await second.printed("linkfence is ready.");
+    expect(second.output()).toMatch(/^\[redirect\] .*"message":"listening".*"workers":2/m);
     // What was put there, and nothing of the process that had the directory before: that one sent it all.
     expect(second.output()).toContain(`clicks (88 bytes) wait in ${left}: no process is started for them`);
     expect(second.output()).not.toContain(key);

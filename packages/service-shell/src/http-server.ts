@@ -16,6 +16,11 @@ export type HttpServerOptions = {
   host: string;
   /** Connections at the most; more are closed at once. */
   maxConnections: number;
+  /**
+   * The port is shared with other processes of a `node:cluster`. Node then hands a connection beyond `maxConnections` back, to
+   * be tried on another process, and on and on where all of them are full; with this it is closed here, as it is elsewhere.
+   */
+  isShared?: boolean;
   /** Refuse requests without a Host field unseen; default true. Who turns this off refuses them in its own words. */
   requireHost?: boolean;
   /**
@@ -77,6 +82,7 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   server.maxHeadersCount = 0;
   server.setTimeout(STALLED_MS);
   const latest = trackLatest(server);
+  if (options.isShared) refuseBeyond(options.maxConnections, server, latest);
   const counts = { refused: 0, unreadable: { malformed: 0, oversized: 0, slow: 0, connect: 0 } };
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const kind = KINDS[error.code ?? ""] ?? "malformed";
@@ -110,7 +116,7 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   });
   // An Expect that is not known is ignored, which RFC 9110 section 10.1.1 allows, rather than answered behind our back.
   server.on("checkExpectation", listener);
-  server.maxConnections = options.maxConnections;
+  if (!options.isShared) server.maxConnections = options.maxConnections;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
@@ -134,6 +140,15 @@ function classesOf({ request, response }: NonNullable<HttpServerOptions["prototy
   Request.prototype = request;
   Response.prototype = response;
   return { IncomingMessage: Request, ServerResponse: Response } as unknown as ServerOptions;
+}
+
+/** Runs before Node's own listener, which then meets a connection that has ended. */
+function refuseBeyond(maxConnections: number, server: Server, latest: Latest): void {
+  server.prependListener("connection", (socket: Socket) => {
+    if (latest.size < maxConnections) return;
+    server.emit("drop");
+    socket.destroy();
+  });
 }
 
 /** The open connections, each with the response to its latest request. Responses of a connection end in order. */

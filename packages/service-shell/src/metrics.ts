@@ -43,7 +43,14 @@ export function createMetrics() {
     });
   }
 
-  return { counter, gauge, contentType: registry.contentType, render: () => registry.metrics() };
+  return {
+    counter,
+    gauge,
+    contentType: registry.contentType,
+    render: () => registry.metrics(),
+    /** The same as data, for a page of several processes. */
+    read: () => registry.getMetricsAsJSON(),
+  };
 }
 
 function eachReading(

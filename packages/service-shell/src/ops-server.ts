@@ -8,7 +8,10 @@ export type Readiness = { ready: boolean; reason?: string };
  * It has a port of its own, which is not for the public.
  * @param readiness asked anew for each request
  */
-export function createOpsHandler(metrics: Metrics, readiness: () => Readiness | Promise<Readiness>): RequestListener {
+export function createOpsHandler(
+  metrics: Pick<Metrics, "render" | "contentType">,
+  readiness: () => Readiness | Promise<Readiness>,
+): RequestListener {
   return (request, response) => {
     const path = (request.url ?? "").split("?", 1)[0];
     const send = (status: number, body: string, type = "text/plain; charset=utf-8") => {

@@ -11,6 +11,20 @@ const EXIT_BAD_CONFIG = 78;
 
 export type Undo = () => Promise<void> | void;
 
+export type RunOptions = {
+  /** Signals that are no wish to stop here: whoever starts this hears them. */
+  without?: readonly GroupSignal[];
+  /**
+   * Gets what begins the stop, where the wish comes another way. Then no signal is one, and what the end of the parent means
+   * is the caller's affair, too.
+   */
+  stopOn?: (stop: () => void) => void;
+};
+
+/** Those that a terminal or a supervisor sends to whole groups of processes. */
+const GROUP_SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM"] as const;
+type GroupSignal = (typeof GROUP_SIGNALS)[number];
+
 /**
  * Runs a service until a signal or a fatal error, then undoes everything it opened and ends the process: 0 after a
  * signal, 78 for a refused configuration, 1 otherwise.
@@ -19,10 +33,12 @@ export type Undo = () => Promise<void> | void;
 export async function runService(
   logger: Logger,
   start: (onStop: (undo: Undo) => void) => Promise<void>,
+  { without = [], stopOn }: RunOptions = {},
 ): Promise<void> {
   const undos: Undo[] = [];
   surviveClosedOutput();
-  const closer = closeWithGrace({ delay: STOP_DEADLINE_MS, logger: false }, async ({ err, signal }) => {
+  const skip = stopOn ? [...GROUP_SIGNALS] : [...without];
+  const closer = closeWithGrace({ delay: STOP_DEADLINE_MS, logger: false, skip }, async ({ err, signal }) => {
     if (err) logger.error("fatal error, stopping", { error: err, stack: err.stack });
     else logger.info("stopping", { signal });
     for (const undo of undos.reverse()) {
@@ -34,7 +50,8 @@ export async function runService(
     }
     logger.info("stopped");
   });
-  stopWithParent();
+  if (stopOn) stopOn(() => void closer.close());
+  else stopWithParent();
   try {
     await start((undo) => undos.push(undo));
   } catch (error) {

@@ -5,6 +5,11 @@ export const configSchema = Type.Object({
   HOST: setting.text({ default: "127.0.0.1", description: "address to listen on, for both ports" }),
   PORT: setting.port({ default: 7000, description: "port of the redirects" }),
   OPS_PORT: setting.port({ default: 7010, description: "port of /livez, /readyz and /metrics" }),
+  REDIRECT_WORKERS: setting.integer(1, 64, {
+    default: 1,
+    description:
+      "processes that share the port, each a redirect process of its own; with one there is no process above it. Every other bound is each worker's own",
+  }),
   LOG_LEVEL: setting.choice(["error", "warn", "info", "debug"], {
     default: "info",
     description: "least important level that is logged",

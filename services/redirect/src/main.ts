@@ -25,18 +25,25 @@ import { createReadBatches } from "./cache/read-batches.ts";
 import { createClickIds } from "./clicks/click-ids.ts";
 import { type ClickPath, createClickPath } from "./clicks/click-path.ts";
 import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
+import { createHeirs, type Heirs } from "./clicks/heirs.ts";
 import { createIngestClient } from "./clicks/ingest-client.ts";
 import { createLastDrops } from "./clicks/last-drops.ts";
 import { readRedirectConfig } from "./config.ts";
 import { createHotPath } from "./http/hot-path.ts";
 import { createOriginReader } from "./http/origin.ts";
 import { registerMetrics } from "./metrics.ts";
+import type { Start } from "./spool/account.ts";
 import { realFileSystem } from "./spool/file-system.ts";
 import { lockDirectory } from "./spool/lock.ts";
 import { openSpool, type Spool } from "./spool/open-spool.ts";
+import { findLeftPlaces, makePlace, placeDirectory } from "./spool/places.ts";
+import { tellOfEarlier } from "./spool/tell-of-earlier.ts";
 import { openCountries } from "./store/countries.ts";
 import { deregisterInstance, registerInstance } from "./store/instance.ts";
 import { createLinkReader, mayBeOfOneRow } from "./store/links.ts";
+import { letConnectionsEnd, SILENT_MS } from "./workers/linger.ts";
+import { joinPrimary } from "./workers/member.ts";
+import { startPrimary } from "./workers/primary.ts";
 
 /** Requests under way end within this time after a stop, its delay included; each is bounded by two queries. */
 const DRAIN_MS = 8000;
@@ -45,7 +52,8 @@ const CLOSE_MS = 1000;
 const OPS_CONNECTIONS = 100;
 
 const config = configOrExit(() => readRedirectConfig(process.env));
-const logger = createLogger("redirect", config.LOG_LEVEL);
+const member = joinPrimary(process.env);
+const logger = createLogger(member ? `redirect/${member.number}` : "redirect", config.LOG_LEVEL);
 const now = () => ({ mono: performance.now(), wall: Date.now() });
 const random = Math.random;
 const ttlMs = config.CACHE_TTL_MS;
@@ -53,12 +61,28 @@ const followsFeed = config.LISTEN_ENABLED || config.POLL_INTERVAL_MS > 0;
 const warn = createRareWarning(logger);
 const start = { incarnation: randomUUID(), at: Date.now() };
 
-await runService(logger, async (onStop) => {
+if (member) await runService(logger, serve, member);
+else if (config.REDIRECT_WORKERS === 1) await runService(logger, serve);
+else await runService(logger, supervise, { without: ["SIGHUP"] });
+
+function supervise(onStop: (undo: Undo) => void): Promise<void> {
+  const { REDIRECT_WORKERS: workers, HOST: host, OPS_PORT: opsPort, CLICK_SPOOL, CLICK_SPOOL_DIR = null } = config;
+  return startPrimary(
+    { workers, host, opsPort, directory: CLICK_SPOOL === "on" ? CLICK_SPOOL_DIR : null, logger },
+    onStop,
+  );
+}
+
+async function serve(onStop: (undo: Undo) => void): Promise<void> {
+  onStop(() => member?.sayLast());
   const lookUp = config.CLICK_MMDB_FILE === undefined ? null : await openCountries(config.CLICK_MMDB_FILE);
   const spool = await openSpoolAsTold();
+  const countryOf = lookUp ?? (() => undefined);
   const databases = openDatabases(onStop);
   const ring = createClickRing(config.CLICK_QUEUE_CAPACITY);
-  const clicks = startClicks({ ring, spool, countryOf: lookUp ?? (() => undefined) }, onStop);
+  const ownClicks = startClicks({ ring, spool, start, countryOf }, onStop);
+  const heirs = startHeirs(countryOf, onStop);
+  const clicks = heirs.beside(ownClicks);
   const cache = createLinkCache({ maxEntries: config.CACHE_MAX_ENTRIES, maxBytes: config.CACHE_MAX_BYTES });
   const reads = createReadBatches({
     readMany: createLinkReader(databases.links),
@@ -84,33 +108,40 @@ await runService(logger, async (onStop) => {
   const app = createApp({ hotPath, onError: (error) => logger.error("a request failed", { error }) });
 
   const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config;
-  const server = await listen(hotPath.handle(app), { port, host, maxConnections, requireHost: false });
-  const follower = startFollower(databases.feed, lookup, `${hostname()}:${server.port}`);
+  const server = await listen(hotPath.handle(app), {
+    ...{ port, host, maxConnections, requireHost: false, isShared: member !== null },
+  });
+  const address = `${hostname()}:${server.port}`;
+  const follower = startFollower(databases.feed, lookup, member ? `${address} worker ${member.number}` : address);
   onStop(async () => {
     await follower.stop();
     await deregisterInstance(databases.feed, follower.instance());
   });
   const wake = config.LISTEN_ENABLED ? startWake(lookup, follower) : null;
   onStop(() => wake?.stop());
-  onStop(() => server.close(DRAIN_MS - config.STOP_DELAY_MS));
+  onStop(() => server.close(DRAIN_MS - (member?.isRetiring() ? SILENT_MS : config.STOP_DELAY_MS)));
+  onStop(() => (member?.isRetiring() ? letConnectionsEnd(server) : undefined));
 
   const syncAgeMs = () => lookup.syncAge(performance.now(), Date.now());
   const metrics = createMetrics();
   registerMetrics(metrics, { hotPath, lookup, reads, follower, wake, clicks, spool, databases, syncAgeMs });
   registerServerMetrics(metrics, server);
   let stopping = false;
-  const opsHandler = createOpsHandler(metrics, () =>
-    stopping ? { ready: false, reason: "it is being stopped" } : readiness(syncAgeMs(), wake),
-  );
-  const ops = await listen(opsHandler, { port: config.OPS_PORT, host, maxConnections: OPS_CONNECTIONS });
-  onStop(() => ops.close(CLOSE_MS));
+  const readinessNow = () =>
+    stopping ? { ready: false, reason: "it is being stopped" } : readiness(syncAgeMs(), wake);
+  if (member) await member.serve(server.port, { metrics, readiness: readinessNow });
+  else {
+    const opsHandler = createOpsHandler(metrics, readinessNow);
+    const ops = await listen(opsHandler, { port: config.OPS_PORT, host, maxConnections: OPS_CONNECTIONS });
+    onStop(() => ops.close(CLOSE_MS));
+    logger.info("listening", { port: server.port, opsPort: ops.port });
+  }
   // Undone first: all goes on as before until whoever spreads requests has seen that none are to come here any more.
   onStop(() => {
     stopping = true;
-    return pause(config.STOP_DELAY_MS);
+    return pause(member?.isRetiring() ? 0 : config.STOP_DELAY_MS);
   });
-  logger.info("listening", { port: server.port, opsPort: ops.port });
-});
+}
 
 /** The feed has a connection of its own, so that no number of misses can hold a revocation back. */
 function openDatabases(onStop: (undo: Undo) => void) {
@@ -124,12 +155,16 @@ function openDatabases(onStop: (undo: Undo) => void) {
 
 /** Null where clicks wait in memory alone. */
 async function openSpoolAsTold(): Promise<Spool | null> {
-  const { CLICK_SPOOL, CLICK_SPOOL_DIR: directory, CLICK_SPOOL_MAX_BYTES, CLICK_SPOOL_SEGMENT_BYTES } = config;
-  if (CLICK_SPOOL === "off") return null;
-  if (directory === undefined) {
+  if (config.CLICK_SPOOL === "off") return null;
+  if (config.CLICK_SPOOL_DIR === undefined) {
     logger.warn("clicks that are not stored yet are lost if this process is killed: CLICK_SPOOL_DIR is not set");
     return null;
   }
+  return openPlace(await makePlace(config.CLICK_SPOOL_DIR, member?.place ?? 1), start);
+}
+
+async function openPlace(directory: string, start: Start): Promise<Spool> {
+  const { CLICK_SPOOL_MAX_BYTES, CLICK_SPOOL_SEGMENT_BYTES } = config;
   const spool = await openSpool({
     directory,
     maxBytes: CLICK_SPOOL_MAX_BYTES,
@@ -140,37 +175,19 @@ async function openSpoolAsTold(): Promise<Spool | null> {
     now: () => performance.now(),
     onTrouble: (what, error) => warn(`click spool: ${what}`, error),
   });
-  const left = spool.left.reduce((sum, { clicks }) => sum + clicks, 0);
-  if (left > 0) logger.info("clicks that an earlier process left are sent first", { clicks: left });
-  tellOfEarlier(spool.earlier);
+  tellOfEarlier(logger, spool);
   return spool;
 }
 
-function tellOfEarlier({ lostLast, missing, damaged, isLastUnknown, isCopy }: Spool["earlier"]): void {
-  if (isCopy)
-    logger.warn(
-      "the spool was copied or moved here: if its original is in use, its clicks are sent twice, and count once",
-    );
-  if (isLastUnknown)
-    logger.warn(
-      "how many clicks the process before this one may have lost is unknown: its account is missing or damaged",
-    );
-  if (lostLast > 0)
-    logger.warn("the process before this one ended uncleanly and may have lost clicks", { atMost: lostLast });
-  if (missing > 0)
-    logger.error("segments of the spool are missing, and the clicks in them are lost", { clicks: missing });
-  if (damaged > 0) logger.error("segments of the spool are damaged, and clicks in them are lost", { atLeast: damaged });
-}
+type CountryOf = (address: string) => string | undefined;
+type Clicks = { ring: ClickRing; spool: Spool | null; start: Start; countryOf: CountryOf };
 
-type Clicks = { ring: ClickRing; spool: Spool | null; countryOf: (address: string) => string | undefined };
-
-function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
+function createClicks(of: Clicks): ClickPath {
   const { CLICK_INGEST_URL: baseUrl, CLICK_INGEST_SECRET: secret } = config;
-  const sender = `redirect-${start.incarnation}`;
+  const sender = `redirect-${of.start.incarnation}`;
   const dropped = () => clicks.dropReport();
   const clicks: ClickPath = createClickPath({
     ...of,
-    start,
     capacity: config.CLICK_QUEUE_CAPACITY,
     send: createIngestClient({ baseUrl, sender, secret, dropped }),
     tellDrops: createLastDrops({ baseUrl, sender, secret }),
@@ -184,12 +201,39 @@ function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
       else logger.warn(`clicks cannot be stored and wait in ${of.spool ? "the spool" : "memory"}`, { reason });
     },
   });
+  return clicks;
+}
+
+function startClicks(of: Clicks, onStop: (undo: Undo) => void): ClickPath {
+  const clicks = createClicks(of);
   onStop(async () => {
     await clicks.stop(config.CLICK_FLUSH_TIMEOUT_MS);
     const { kept } = clicks.stats();
     if (kept > 0) logger.info("clicks remain in the spool for the next process", { clicks: kept });
   });
   return clicks;
+}
+
+/** Clicks in places that no process has are sent from here: by a worker when its primary says so, by others at once. */
+function startHeirs(countryOf: CountryOf, onStop: (undo: Undo) => void): Heirs {
+  const { CLICK_SPOOL, CLICK_SPOOL_DIR: directory } = config;
+  const heirs = createHeirs({
+    open: async (place) => {
+      const start = { incarnation: randomUUID(), at: Date.now() };
+      const spool = await openPlace(placeDirectory(directory ?? "", place), start);
+      return createClicks({ ring: createClickRing(1), spool, start, countryOf });
+    },
+    onTrouble: (place, error) => logger.warn("clicks of an earlier worker wait where they are", { place, error }),
+  });
+  onStop(heirs.stop);
+  member?.onInherit(heirs.take);
+  if (member === null && CLICK_SPOOL === "on" && directory !== undefined) {
+    void findLeftPlaces(directory).then(
+      (places) => places.filter((place) => place !== 1).map(heirs.take),
+      (error: unknown) => logger.warn("which clicks earlier workers left is unknown", { error }),
+    );
+  }
+  return heirs;
 }
 
 function startFollower(database: Database, lookup: LinkLookup, address: string): Follower {
