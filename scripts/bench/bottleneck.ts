@@ -20,16 +20,13 @@ const LOAD_BUSY = 0.95;
 const FOREIGN_MAX = 0.12;
 const STEAL_MAX = 0.05;
 
-export type Verdict =
-  | "the server was the limit"
-  | "the load was the bottleneck"
-  | "others used the machine"
-  | "nobody was";
+export const SERVER_WAS = "the server was the limit";
+export type Verdict = typeof SERVER_WAS | "the load was the bottleneck" | "others used the machine" | "nobody was";
 
 /** What limited a closed loop. A machine that others use is none to measure on, whatever else was. */
 export function judgeShares({ server, loadCore, foreign, steal }: Shares): Verdict {
   if (foreign > FOREIGN_MAX || steal > STEAL_MAX) return "others used the machine";
-  if (server >= SERVER_BUSY) return "the server was the limit";
+  if (server >= SERVER_BUSY) return SERVER_WAS;
   if (loadCore >= LOAD_BUSY) return "the load was the bottleneck";
   return "nobody was";
 }

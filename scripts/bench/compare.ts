@@ -1,5 +1,5 @@
 // A ratio is told of the rounds in which both servers were the limit, and of none where there are too few.
-import type { Verdict } from "./bottleneck.ts";
+import { SERVER_WAS, type Verdict } from "./bottleneck.ts";
 import { median, ratios } from "./numbers.ts";
 import type { Results } from "./results.ts";
 import type { Measured } from "./rounds.ts";
@@ -12,13 +12,31 @@ type Judged = Pick<Measured, "rate" | "verdicts">;
 /** Numbers of the rounds that say something about both; none where they are too few. */
 export function measuredRounds(...both: readonly Pick<Measured, "verdicts">[]): number[] {
   const rounds = (both[0]?.verdicts ?? []).map((_, round) => round);
-  const good = rounds.filter((round) => both.every(({ verdicts }) => verdicts[round] === "the server was the limit"));
+  const good = rounds.filter((round) => both.every(({ verdicts }) => verdicts[round] === SERVER_WAS));
   return good.length > rounds.length * SHARE_MIN ? good : [];
+}
+
+/** Claims the p99 of one as a ratio to another's, of the rounds that say something. */
+export function compareP99(
+  results: Results,
+  what: string,
+  [of, to]: readonly [Measured, Measured],
+  bound: number,
+): void {
+  const rounds = measuredRounds(of, to);
+  const all = ratios(of.p99, to.p99);
+  if (rounds.length === 0) results.refuse(what, whyNot([...of.verdicts, ...to.verdicts]) ?? "");
+  else
+    results.atMost(
+      what,
+      rounds.map((round) => all[round] ?? Number.NaN),
+      bound,
+    );
 }
 
 /** Why a server's rounds say nothing: its commonest verdict but the good one; null where there is none. */
 export function whyNot(verdicts: readonly Verdict[]): Verdict | null {
-  const bad = verdicts.filter((verdict) => verdict !== "the server was the limit");
+  const bad = verdicts.filter((verdict) => verdict !== SERVER_WAS);
   const times = (verdict: Verdict) => bad.filter((each) => each === verdict).length;
   return bad.toSorted((a, b) => times(b) - times(a))[0] ?? null;
 }

@@ -1,10 +1,9 @@
 // Redirects from memory beside servers that do less: a bare one of Node's, nginx, and the same logic in two frameworks.
 import { readMetric } from "@linkfence/testkit";
 import type { Bench, Subject } from "./bench-subject.ts";
-import { compareRate, measuredRounds } from "./compare.ts";
+import { compareP99, compareRate } from "./compare.ts";
 import { type Cores, takeCores } from "./cores.ts";
 import { findLoad, runLoad } from "./load/load.ts";
-import { ratios } from "./numbers.ts";
 import { BROWSER_HEADERS, FEW_HEADERS, openRedirectWorld, type RedirectWorld, readLedger } from "./redirect-world.ts";
 import { type Measured, measureRounds, type Rounds } from "./rounds.ts";
 import { startNginx, startOwnTarget } from "./targets.ts";
@@ -25,9 +24,19 @@ async function measurePart(hot: Hot, paths: string, headers: Record<string, stri
   const targets = [world.target, ...started, ...(nginx ? [nginx] : [])];
   try {
     const load = { paths, headers, rate: null, status: 302 };
-    const { rounds, seconds } = bench.pace;
+    const { rounds, seconds, tries } = bench.pace;
     const { program } = hot;
-    const shared = { program, cores, rounds, seconds, load, background: world.background, tell: bench.tell };
+    const shared = {
+      program,
+      cores,
+      rounds,
+      seconds,
+      tries,
+      load,
+      onlyServer: true,
+      background: world.background,
+      tell: bench.tell,
+    };
     const measured = await measureRounds(shared, targets);
     hot.answered += measured.get("redirect")?.answered ?? 0;
     return measured;
@@ -66,16 +75,7 @@ async function measureOneCode(hot: Hot): Promise<void> {
   tellFigures(hot, "one code", all);
   const [redirect, bare] = [need(all, "redirect"), need(all, "bare")];
   compareRate(results, "one code, redirect ÷ bare", redirect, bare, 0.7);
-  const both = measuredRounds(redirect, bare);
-  if (both.length > 0)
-    results.atMost(
-      "one code, p99 ÷ bare's",
-      ratios(
-        both.map((round) => redirect.p99[round] ?? Number.NaN),
-        both.map((round) => bare.p99[round] ?? Number.NaN),
-      ),
-      2.5,
-    );
+  compareP99(results, "one code, p99 ÷ bare's", [redirect, bare], 2.5);
   const [fastify, express, nginx] = ["fastify", "express", "nginx"].map((name) => all.get(name));
   if (fastify) compareRate(results, "one code, redirect ÷ fastify", redirect, fastify);
   if (express) compareRate(results, "one code, redirect ÷ Express 5", redirect, express, 5);

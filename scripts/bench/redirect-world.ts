@@ -55,14 +55,21 @@ async function writeCodes(root: string, codes: readonly string[]) {
   return { one: path("one"), all: path("all"), zipf: path("zipf"), known: path("known"), count: codes.length };
 }
 
-/** Starts it on a seeded database. `env` changes settings of the redirect. */
-export async function openRedirectWorld({ server, size, tell }: Bench, cores: Cores, env: Record<string, string> = {}) {
+/** Starts it on a seeded database. `env` changes settings of the redirect; of so many links codes are asked for at the most. */
+export async function openRedirectWorld(
+  { server, size, tell }: Bench,
+  cores: Cores,
+  { env = {}, codes: wanted = CODES }: { env?: Record<string, string>; codes?: number } = {},
+) {
   const url = await openSeeded(server, size, tell);
   const root = await mkdtemp(join(tmpdir(), "linkfence-bench-redirect-"));
-  const codes = await writeCodes(root, await pickActive(url, CODES));
+  const codes = await writeCodes(root, await pickActive(url, wanted));
   const statsUrl = await server.startEmpty(DATABASE);
   await migrate(statsUrl, "stats");
-  await demote(server.pid() ?? process.pid);
+  // Also where it was started before the cores were dealt out: what it starts from now on is there too.
+  const database = server.pid() ?? process.pid;
+  await pin(database, cores.load);
+  await demote(database);
   const ingest = await startService("click-ingest", { STATS_DATABASE_URL: statsUrl });
   await waitUntilReady(ingest);
   await demote(ingest.pid);
@@ -103,15 +110,21 @@ export async function settle(redirect: RunningService): Promise<void> {
   }
 }
 
+/** Clicks that a redirect process has dropped, for whatever reason. */
+export async function readDropped(redirect: RunningService): Promise<number> {
+  const samples = LOST_REASONS.map((reason) => `linkfence_clicks_dropped_total{reason="${reason}"}`);
+  const counts = await Promise.all(samples.map((sample) => readMetric(redirect, sample)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
 /** What was answered, and what became of it: all of it, once nothing is under way any more. */
 export async function readLedger({ redirect, statsUrl }: RedirectWorld) {
   const read = (sample: string) => readMetric(redirect, sample);
-  const dropped = LOST_REASONS.map((reason) => read(`linkfence_clicks_dropped_total{reason="${reason}"}`));
   const [row] = await withSql(statsUrl, 1, (sql) => sql<{ rows: number }[]>`SELECT count(*)::int AS rows FROM click`);
   return {
     answered: await read('linkfence_answers_total{outcome="redirect"}'),
     accepted: await read("linkfence_clicks_accepted_total"),
-    dropped: (await Promise.all(dropped)).reduce((sum, count) => sum + count, 0),
+    dropped: await readDropped(redirect),
     rows: row?.rows ?? Number.NaN,
   };
 }

@@ -1,7 +1,7 @@
 // Several servers under the same load, in turn: each round asks all of them, in the other order than the round before, so
 // that whatever the machine does meanwhile meets all alike. What is told are ratios within a round.
 
-import { judgeShares, type Shares, type Verdict } from "./bottleneck.ts";
+import { judgeShares, SERVER_WAS, type Shares, type Verdict } from "./bottleneck.ts";
 import { type Cores, readCoreTimes } from "./cores.ts";
 import { cpuOf, cpuOfServer } from "./cpu-time.ts";
 import { type Load, type LoadResult, runLoad } from "./load/load.ts";
@@ -10,6 +10,8 @@ export type Target = {
   name: string;
   port: number;
   pid: number;
+  /** What is measured where that is no load on a port. */
+  run?: (seconds: number) => Promise<LoadResult>;
   /** Goes along with each measurement, such as what fills its background; told when the load has ended. */
   beside?: (load: { seconds: number }) => Promise<void>;
   /** Waits until whatever the load has left is done, so that it is not the next one's. */
@@ -23,6 +25,10 @@ export type Rounds = {
   rounds: number;
   seconds: number;
   load: Omit<Load, "port" | "seconds">;
+  /** Whether only the server may be the limit. Of a given rate nothing is, and of a cold cache its database may be. */
+  onlyServer: boolean;
+  /** How often a server is asked anew in a round where others used the machine meanwhile. */
+  tries: number;
   /** Processes behind the servers, on the load's core: they are part of the benchmark. */
   background: { servers: readonly (number | undefined)[]; processes: readonly number[] };
   tell: (text: string) => void;
@@ -32,15 +38,16 @@ export type Measured = { rate: number[]; p99: number[]; verdicts: Verdict[]; ans
 
 /** Code is compiled within the first seconds of a load. */
 const WARM_UP_SECONDS = 2;
-/** A machine that others use is given another chance, chosen by their use of it alone. */
-const TRIES = 3;
+
+const ask = ({ program, load }: Rounds, target: Target, seconds: number) =>
+  target.run ? target.run(seconds) : runLoad(program, { ...load, port: target.port, seconds });
 
 /** Measures all of them. Returns, by name, what each round came to. */
 export async function measureRounds(of: Rounds, targets: readonly Target[]): Promise<Map<string, Measured>> {
   const all = new Map<string, Measured>();
   for (const target of targets) {
     all.set(target.name, { rate: [], p99: [], verdicts: [], answered: 0 });
-    const { answered } = await runLoad(of.program, { ...of.load, port: target.port, seconds: WARM_UP_SECONDS });
+    const { answered } = await ask(of, target, WARM_UP_SECONDS);
     count(all, target, answered);
     await target.settle?.();
   }
@@ -73,21 +80,19 @@ async function measureCalm(of: Rounds, target: Target, told: (answered: number) 
     const measured = await measureOnce(of, target);
     told(measured.result.answered);
     await target.settle?.();
-    if (measured.verdict !== "others used the machine" || attempt === TRIES) return measured;
+    if (measured.verdict !== "others used the machine" || attempt >= of.tries) return measured;
     of.tell(`${target.name}: others took ${percent(measured.shares.foreign)} of a core, measured again`);
   }
 }
 
 async function measureOnce(of: Rounds, target: Target) {
   const before = await readUse(of, target);
-  const load = runLoad(of.program, { ...of.load, port: target.port, seconds: of.seconds });
-  const [result] = await Promise.all([load, target.beside?.({ seconds: of.seconds })]);
+  const [result] = await Promise.all([ask(of, target, of.seconds), target.beside?.({ seconds: of.seconds })]);
   const after = await readUse(of, target);
   const shares = sharesOf(result, before, after);
-  // At a given rate nothing is to be the limit.
   const judged = judgeShares(shares);
-  const limited = of.load.rate === null || judged === "others used the machine";
-  return { result, shares, loadShare: result.cpuMs / result.ms, verdict: limited ? judged : "nobody was" } as const;
+  const counts = of.onlyServer || judged === "others used the machine";
+  return { result, shares, loadShare: result.cpuMs / result.ms, verdict: counts ? judged : SERVER_WAS } as const;
 }
 
 /** ms of processors since their start. */

@@ -44,18 +44,28 @@ export async function findLoad(): Promise<"wrk" | "client"> {
 }
 
 /**
- * Runs a load to its end, in a process of its own. Only one at a time, since its use of processors is what ended meanwhile.
+ * Runs a load to its end, in a process of its own.
  * @throws Error where any answer is another than it has to be
  */
 export async function runLoad(program: "wrk" | "client", load: Load): Promise<LoadResult> {
-  const before = await cpuOfFormer();
   const [command, args] = program === "wrk" && load.rate === null ? wrk(load) : ownClient(load);
-  const { stdout } = await run(command, args, { timeout: load.seconds * 1000 + GRACE_MS });
-  const told = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as Record<"answered" | "ms" | "failed", number> &
-    Pick<LoadResult, "p50" | "p99">;
-  if (told.failed > 0 || told.answered === 0)
-    throw new Error(`${told.failed} of ${told.answered + told.failed} requests were not answered with ${load.status}`);
-  const { answered, ms, p50, p99 } = told;
+  return runMeasured(command, args, load.seconds);
+}
+
+/**
+ * Runs a program that prints what came of it as one line of JSON: `answered`, `failed`, `ms`, `p50` and `p99`. Only one at a
+ * time, since its use of processors is what ended meanwhile.
+ * @throws Error where anything failed
+ */
+export async function runMeasured(command: string, args: readonly string[], seconds: number): Promise<LoadResult> {
+  const before = await cpuOfFormer();
+  const { stdout } = await run(command, args, { timeout: seconds * 1000 + GRACE_MS });
+  const told = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as Omit<LoadResult, "rate" | "cpuMs"> & {
+    failed: number;
+  };
+  const { answered, ms, p50, p99, failed } = told;
+  if (failed > 0 || answered === 0)
+    throw new Error(`${failed} of ${answered + failed} requests were not answered as they should be`);
   return { rate: (answered * 1000) / ms, answered, ms, p50, p99, cpuMs: (await cpuOfFormer()) - before };
 }
 
