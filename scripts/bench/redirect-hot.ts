@@ -1,19 +1,19 @@
 // Redirects from memory beside servers that do less: a bare one of Node's, nginx, and the same logic in two frameworks.
 import { readMetric } from "@linkfence/testkit";
-import type { Bench, Subject } from "./bench-subject.ts";
+import { readMemory } from "../../tests/evidence/process-memory.ts";
+import type { Subject } from "./bench-subject.ts";
 import { compareP99, compareRate } from "./compare.ts";
-import { type Cores, takeCores } from "./cores.ts";
+import { takeCores } from "./cores.ts";
 import { findLoad, runLoad } from "./load/load.ts";
-import { BROWSER_HEADERS, FEW_HEADERS, openRedirectWorld, type RedirectWorld, readLedger } from "./redirect-world.ts";
-import { type Measured, measureRounds, type Rounds } from "./rounds.ts";
+import { measureMemory, measureOpenLoop, measurePages, tellEntryBytes } from "./redirect-hot-more.ts";
+import { BROWSER_HEADERS, FEW_HEADERS, type Hot, openRedirectWorld, readLedger } from "./redirect-world.ts";
+import { type Measured, measureRounds } from "./rounds.ts";
 import { startNginx, startOwnTarget } from "./targets.ts";
 
-const PARTS = ["one", "zipf"] as const;
+const PARTS = ["one", "zipf", "open", "pages", "memory"] as const;
 /** Asking for every code once takes a few seconds, all of them misses. */
 const PRIME_SECONDS = 5;
 const PRIME_TRIES = 12;
-
-type Hot = { bench: Bench; world: RedirectWorld; program: Rounds["program"]; cores: Cores; answered: number };
 
 async function measurePart(hot: Hot, paths: string, headers: Record<string, string>, others: boolean) {
   const { bench, world, cores } = hot;
@@ -83,7 +83,10 @@ async function measureOneCode(hot: Hot): Promise<void> {
 }
 
 async function measureZipf(hot: Hot): Promise<void> {
+  const { redirect } = hot.world;
+  const before = await readMemory(redirect.pid, "VmRSS");
   await prime(hot);
+  await tellEntryBytes(hot, redirect, before);
   const all = await measurePart(hot, hot.world.codes.zipf, BROWSER_HEADERS, false);
   tellFigures(hot, "Zipf", all);
   compareRate(
@@ -96,12 +99,12 @@ async function measureZipf(hot: Hot): Promise<void> {
 }
 
 /** Nothing that was answered may be missing among what is stored. */
-async function closeLedger({ bench: { results }, world, answered: asked }: Hot): Promise<void> {
+async function closeLedger({ bench: { results }, world, answered: asked, beside }: Hot): Promise<void> {
   const { answered, accepted, dropped, rows } = await readLedger(world);
   results.figure("redirects answered, as the load counts", asked);
   results.figure("redirects answered, as the service counts", answered);
   results.atMost("redirects answered − clicks counted", Math.abs(answered - accepted), 0);
-  results.atMost("clicks lost: counted − stored", Math.abs(accepted - rows), 0);
+  results.atMost("clicks lost: counted − stored", Math.abs(accepted + beside - rows), 0);
   results.atMost("clicks dropped", dropped, 0);
   results.atLeast("answers that the service knows of ÷ those that came", answered / asked, 1);
 }
@@ -117,11 +120,14 @@ export const redirectHot: Subject = {
     const wanted = (part: (typeof PARTS)[number]) => parts.length === 0 || parts.includes(part);
     results.figure("the load", program === "wrk" ? "wrk" : "a client of our own, as wrk is not installed");
     const world = await openRedirectWorld(bench, cores);
-    const hot: Hot = { bench, world, program, cores, answered: 0 };
+    const hot: Hot = { bench, world, program, cores, answered: 0, beside: 0 };
     try {
       results.noteLoad("before");
       if (wanted("one")) await measureOneCode(hot);
       if (wanted("zipf") && !bench.quick) await measureZipf(hot);
+      if (wanted("open") && !bench.quick) await measureOpenLoop(hot);
+      if (wanted("pages") && !bench.quick) await measurePages(hot);
+      if (wanted("memory") && !bench.quick) await measureMemory(hot);
       await closeLedger(hot);
       results.noteLoad("after");
     } finally {

@@ -10,7 +10,7 @@ import type { Bench } from "./bench-subject.ts";
 import { createRandom, createZipf } from "./click-load.ts";
 import { type Cores, demote, pin } from "./cores.ts";
 import { withSql } from "./own-server.ts";
-import type { Target } from "./rounds.ts";
+import type { Rounds, Target } from "./rounds.ts";
 import { openSeeded, pickActive } from "./seed.ts";
 
 const DATABASE = "redirect_hot";
@@ -43,6 +43,17 @@ export const BROWSER_HEADERS = {
 export const FEW_HEADERS = { "User-Agent": BROWSER_HEADERS["User-Agent"] };
 
 export type RedirectWorld = Awaited<ReturnType<typeof openRedirectWorld>>;
+
+/** A run of redirect-hot. */
+export type Hot = {
+  bench: Bench;
+  world: RedirectWorld;
+  program: Rounds["program"];
+  cores: Cores;
+  /** Redirects that the load has counted, and clicks that came beside them from nowhere. */
+  answered: number;
+  beside: number;
+};
 
 /** Files of codes and of the paths to ask for: one code, all codes once, and codes as often as visitors ask for them. */
 async function writeCodes(root: string, codes: readonly string[]) {

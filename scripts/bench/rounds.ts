@@ -81,7 +81,9 @@ async function measureCalm(of: Rounds, target: Target, told: (answered: number) 
     told(measured.result.answered);
     await target.settle?.();
     if (measured.verdict !== "others used the machine" || attempt >= of.tries) return measured;
-    of.tell(`${target.name}: others took ${percent(measured.shares.foreign)} of a core, measured again`);
+    of.tell(
+      `${target.name}: others took ${percent(measured.shares.foreign)} of a core, ${percent(measured.shares.steal)} was stolen: measured again`,
+    );
   }
 }
 

@@ -17,7 +17,7 @@ const requests = readFileSync(paths, "utf8")
   .split("\n")
   .filter((path) => path !== "")
   .map((path) => Buffer.from(`GET ${path} HTTP/1.1\r\n${head.join("")}\r\n`));
-const GOOD = Buffer.from(`HTTP/1.1 ${status}`);
+const GOOD = [status].flat().map((each) => Buffer.from(`HTTP/1.1 ${each} `));
 const HEAD_END = Buffer.from("\r\n\r\n");
 const samples = new Float64Array(SAMPLES_MAX);
 const idle = [];
@@ -58,7 +58,7 @@ function received(client, length, buffer) {
   under -= 1;
   const now = performance.now();
   if (now > endsAt && rate === null) return;
-  if (rest.length === needed && GOOD.equals(rest.subarray(0, GOOD.length))) {
+  if (rest.length === needed && GOOD.some((good) => good.equals(rest.subarray(0, good.length)))) {
     if (answered < SAMPLES_MAX) samples[answered] = now - client.sentAt;
     answered += 1;
   } else failed += 1;

@@ -21,8 +21,8 @@ export type Load = {
   headers: Readonly<Record<string, string>>;
   /** Requests a second; null for as many as there are answers. */
   rate: number | null;
-  /** What the answers have to be. */
-  status: number;
+  /** What the answers have to be, or any of these. */
+  status: number | readonly number[];
 };
 
 export type LoadResult = {
@@ -75,10 +75,13 @@ async function cpuOfFormer(): Promise<number> {
   return all - own;
 }
 
-function wrk({ port, seconds, paths, headers }: Load): [string, string[]] {
+function wrk({ port, seconds, paths, headers, status }: Load): [string, string[]] {
   const fields = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
   const how = ["-t1", `-c${CONNECTIONS}`, `-d${seconds}s`, "--timeout", "5s", "-s", SCRIPT];
-  return ["wrk", [...how, ...fields, `http://127.0.0.1:${port}/`, "--", paths]];
+  return [
+    "wrk",
+    [...how, ...fields, `http://127.0.0.1:${port}/`, "--", paths, typeof status === "number" ? "" : "pages"],
+  ];
 }
 
 function ownClient(load: Load): [string, string[]] {
