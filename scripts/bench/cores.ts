@@ -17,17 +17,22 @@ export type Cores = { server: number; load: number };
 /** Thrown where a benchmark cannot be run on this machine, which says nothing about the product. */
 export class CannotMeasure extends Error {}
 
+/** Dealt out once: after that this process is allowed on one of them alone. */
+let taken: Cores | undefined;
+
 /**
  * Puts this process, and with it whatever it starts from now on, on the load's core.
  * @throws CannotMeasure where there are no two cores, or no taskset
  */
 export async function takeCores(): Promise<Cores> {
+  if (taken) return taken;
   const status = await readFile("/proc/self/status", "utf8").catch(() => "");
   const [server, load] = readList(/^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? "");
   if (server === undefined || load === undefined)
     throw new CannotMeasure("it takes Linux and two cores, one for the server and one for the load");
   await pin(process.pid, load);
-  return { server, load };
+  taken = { server, load };
+  return taken;
 }
 
 /** Numbers in a list of the kernel's, such as `0-2,5`. */
