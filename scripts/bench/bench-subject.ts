@@ -9,6 +9,10 @@ export type Subject = {
   shows: string;
   /** Links that the database holds where nothing else is asked for. */
   links: number;
+  /** Rounds where nothing else is asked for, if not five. */
+  rounds?: number;
+  /** What `--parts` may name. */
+  parts?: readonly string[];
   run(bench: Bench): Promise<void>;
 };
 
@@ -17,6 +21,15 @@ export type Bench = {
   size: Size;
   /** What a benchmark of clicks sends, or is about. */
   clicks: { count: number; spread: Spread };
+  /**
+   * Of benchmarks that take turns: measured rounds, seconds that each server is asked in a round, how often it is asked anew
+   * where others used the machine, and minutes at full load.
+   */
+  pace: { rounds: number; seconds: number; tries: number; minutes: number };
+  /** The named parts of a subject alone; all of them where none is named. */
+  parts: readonly string[];
+  /** Only a collapse is to be told: bounds are half as strict, and what could not be measured is no failure. */
+  quick: boolean;
   results: Results;
   /** Tells how far it is, for whoever waits. */
   tell: (text: string) => void;

@@ -33,7 +33,7 @@ const AGENTS = [
 ];
 
 /** A small generator of numbers in [0, 1), good enough to spread clicks (mulberry32). */
-function createRandom(seed: number): () => number {
+export function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -44,7 +44,7 @@ function createRandom(seed: number): () => number {
 }
 
 /** Picks 0 to n - 1 by Zipf's law with exponent 1. */
-function createZipf(n: number, random: () => number): () => number {
+export function createZipf(n: number, random: () => number): () => number {
   const sums = new Float64Array(n);
   let sum = 0;
   for (let rank = 0; rank < n; rank += 1) {

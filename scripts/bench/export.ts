@@ -26,7 +26,8 @@ const FROM = Date.parse(`${FIRST_DAY}T00:00Z`);
 const TO = FROM + DAYS * DAY_MS;
 const OWNER = "ann";
 const ORDERED = { orderedBy: "bench", idempotencyKey: null, digest: "0".repeat(64) };
-const ORDER = { ...ORDERED, owner: OWNER, codes: null, from: FROM, to: TO, gzip: false };
+/** All clicks that `openClicks` makes. */
+export const WHOLE_ORDER = { ...ORDERED, owner: OWNER, codes: null, from: FROM, to: TO, gzip: false };
 const ROUNDS = 3;
 /** Above this many clicks a round takes minutes, and one says as much as three. */
 const ONE_ROUND_FROM = 3_000_000;
@@ -46,7 +47,7 @@ const OTHERS_MIN = 0.9;
 const TIMEOUT_MS = 3_600_000;
 
 /** Finds the database of so many clicks, or makes it. */
-async function openClicks(server: OwnServer, clicks: number, tell: (text: string) => void): Promise<string> {
+export async function openClicks(server: OwnServer, clicks: number, tell: (text: string) => void): Promise<string> {
   const name = `exported_${clicks}`;
   const admin = await server.start("postgres");
   const found = await withSql(admin, 1, (sql) => sql`SELECT FROM pg_database WHERE datname = ${name}`);
@@ -102,7 +103,7 @@ type Exporter = Awaited<ReturnType<typeof openExporter>>;
 
 /** @param to end of its period */
 async function write(exporter: Exporter, format: "csv" | "jsonl", wanted: number, to = TO): Promise<number> {
-  const { id } = await exporter.order({ ...ORDER, to, format });
+  const { id } = await exporter.order({ ...WHOLE_ORDER, to, format });
   const job = await exporter.ended(id);
   if (job.state !== "SUCCEEDED" || job.rows !== wanted)
     throw new Error(`the export is ${job.state}, ${job.rows} rows: ${job.error?.detail}`);
@@ -117,7 +118,7 @@ async function measureFiles({ results, clicks, tell }: Bench, url: string, expor
   const idle = (await readMemory(pid, "VmRSS")) / MIB;
   await forgetPeak(pid).catch(() => {});
   const ms = { csv: [] as number[], jsonl: [] as number[], copy: [] as number[], plain: [] as number[] };
-  const statement = exportStatement(ORDER, "csv");
+  const statement = exportStatement(WHOLE_ORDER, "csv");
   const plain = "COPY (SELECT * FROM click ORDER BY click_id) TO STDOUT WITH (FORMAT csv)";
   const rounds = clicks.count >= ONE_ROUND_FROM ? 1 : ROUNDS;
   for (let round = 0; round < rounds; round += 1) {
@@ -145,7 +146,7 @@ async function beside(exporter: Exporter, measure: () => Promise<number>): Promi
   for (let round = 0; round < SIDE_ROUNDS; round += 1) {
     const rates = { calm: 0, busy: 0 };
     for (const way of round % 2 === 0 ? (["calm", "busy"] as const) : (["busy", "calm"] as const)) {
-      const job = way === "busy" ? await exporter.order({ ...ORDER, format: "csv" }) : undefined;
+      const job = way === "busy" ? await exporter.order({ ...WHOLE_ORDER, format: "csv" }) : undefined;
       if (job) await exporter.until(job.id, ({ rows }) => rows > 0);
       rates[way] = await measure();
       if (job && (await exporter.until(job.id, () => true)).state !== "RUNNING")

@@ -1,8 +1,9 @@
 // A thousand links in one call of revoke_links, of an owner with a tenth of all links: how long the lock of all
-// revocations is held. And revocations over HTTP, until they are in force everywhere.
+// revocations is held. And revocations over HTTP, until they are in force everywhere, and until a visitor is told.
 import type postgres from "postgres";
 import type { Subject } from "./bench-subject.ts";
 import { measureConfirmation } from "./confirmation.ts";
+import { measureNewAnswers } from "./new-answer.ts";
 import { median } from "./numbers.ts";
 import { withSql } from "./own-server.ts";
 import { addOwnerKey } from "./owner-key.ts";
@@ -18,7 +19,7 @@ async function drawCodes(sql: postgres.Sql): Promise<string[]> {
   return rows.map(({ code }) => code);
 }
 
-export const revocation: Subject = {
+export const revoke: Subject = {
   shows: "how long the revocation of a thousand links takes in the database, and until one is in force everywhere",
   links: 1_000_000,
   async run(bench) {
@@ -43,6 +44,7 @@ export const revocation: Subject = {
       results.figure("median for 1,000 that are revoked already", median(times.again), "ms");
     });
     await measureConfirmation(bench, url, await addOwnerKey(url, BIG_OWNER));
+    await measureNewAnswers(bench);
     results.noteLoad("after");
   },
 };

@@ -1,12 +1,14 @@
-// What redirects feel of a statistics side that is away, frozen or locked: the longest of a hundred answers at a steady
-// rate, beside the same while all is well. The rate is one that the process answers at once, so that nothing else waits.
+// What redirects feel of a statistics side that is away, frozen or locked, of a main database that is frozen, of revocations,
+// and of an export: the longest of a hundred answers at a steady rate, beside the same while all is well. The rate is one that the process answers at once, so that nothing else waits.
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { migrate } from "@linkfence/db/migrate";
+import { setTimeout as pause } from "node:timers/promises";
 import {
+  createApiClient,
+  createHttpClient,
   type RunningService,
   readMetric,
   startFaultProxy,
@@ -14,50 +16,106 @@ import {
   waitFor,
   waitUntilReady,
 } from "@linkfence/testkit";
+import { startExporter } from "../../tests/evidence/exporter.ts";
 import type { Bench, Subject } from "./bench-subject.ts";
-import { median, percentile } from "./numbers.ts";
+import { startBenchWrite } from "./bench-write.ts";
+import { openClicks, WHOLE_ORDER } from "./export.ts";
+import { percentile, ratios } from "./numbers.ts";
 import { runOpenLoop } from "./open-loop.ts";
 import { withSql } from "./own-server.ts";
-import { openSeeded, pickActive } from "./seed.ts";
+import { addOwnerKey } from "./owner-key.ts";
+import { readDropped } from "./redirect-world.ts";
+import { BIG_OWNER, openSeeded, pickActive } from "./seed.ts";
 
-const DATABASE = "neighbours";
 /** Requests a second: far below what a process answers, and enough for a p99 of thirty answers in each stretch. */
 const RATE = 1000;
 const SECONDS = 3;
 const GRACE_MS = 5000;
-/** Pairs for each fault, each in the other order than the one before. */
-const ROUNDS = 8;
 const LINKS = 1000;
+const REVOCATIONS_A_SECOND = 10;
 /** With the fault the p99 may be this much of that without. */
 const WORSE_MAX = 1.05;
 
 type Fault = { name: string; begin: () => Promise<void> | void; end: () => Promise<void> | void };
 
-/** The services with a line that can be cut on each side of the ingest. */
-async function openPlace(url: string, statsUrl: string) {
+/** The services with a line that can be cut on each side of the ingest, and between the redirect and the main database. */
+async function openPlace(url: string, statsUrl: string, key: string) {
   const directory = await mkdtemp(join(tmpdir(), "linkfence-bench-neighbours-"));
   const toDatabase = await startFaultProxy(Number(new URL(statsUrl).port));
-  const ingest = await startService("click-ingest", { STATS_DATABASE_URL: toDatabase.through(statsUrl) });
+  const toMain = await startFaultProxy(Number(new URL(url).port));
+  await mkdir(join(directory, "exports"));
+  await mkdir(join(directory, "spool"));
+  const exporter = await startExporter(toDatabase.through(statsUrl), { EXPORT_DIR: join(directory, "exports") });
+  const ingest = exporter.service;
   await waitUntilReady(ingest);
   const toIngest = await startFaultProxy(Number(new URL(ingest.url).port));
   const redirect = await startService("redirect", {
-    DATABASE_URL: url,
+    DATABASE_URL: toMain.through(url),
     CLICK_INGEST_URL: toIngest.through(ingest.url),
-    CLICK_SPOOL_DIR: directory,
+    CLICK_SPOOL_DIR: join(directory, "spool"),
     CACHE_TTL_MS: "3600000",
   });
   await waitUntilReady(redirect);
+  const write = await startBenchWrite(url);
+  await waitUntilReady(write);
+  const http = createHttpClient(REVOCATIONS_A_SECOND);
   return {
-    ...{ redirect, ingest, toDatabase, toIngest },
+    ...{ redirect, ingest, exporter, toDatabase, toIngest, toMain, api: createApiClient(http, write.url, key) },
     async close(): Promise<void> {
+      http.close();
+      await write.stop();
       await redirect.stop();
       await ingest.stop();
       await toIngest.close();
       await toDatabase.close();
+      await toMain.close();
       await rm(directory, { recursive: true });
     },
   };
 }
+type Place = Awaited<ReturnType<typeof openPlace>>;
+
+/** Something that goes on until it is ended. */
+function goOn(work: (signal: AbortSignal) => Promise<void>): Pick<Fault, "begin" | "end"> {
+  let stop = new AbortController();
+  let going = Promise.resolve();
+  return {
+    begin() {
+      stop = new AbortController();
+      going = work(stop.signal);
+      going.catch(() => {}); // told at the end
+    },
+    async end() {
+      stop.abort();
+      await going;
+    },
+  };
+}
+
+/** Revokes links that nobody follows, so many a second. */
+const revokeOn = ({ api }: Place) =>
+  goOn(async (signal) => {
+    while (!signal.aborted) {
+      const created = await api<{ code: string }>("POST", "/v1/links", {
+        target: "https://www.example.com/articles/42",
+      });
+      const [{ status }] = await Promise.all([
+        api("DELETE", `/v1/links/${created.json.code}`),
+        pause(1000 / REVOCATIONS_A_SECOND),
+      ]);
+      if (status !== 200) throw new Error(`a revocation was answered ${status}`);
+    }
+  });
+
+/** Writes the same export again and again. */
+const exportOn = ({ exporter }: Place) =>
+  goOn(async (signal) => {
+    while (!signal.aborted) {
+      const { id } = await exporter.order({ ...WHOLE_ORDER, idempotencyKey: null, format: "csv" });
+      const { state, error } = await exporter.ended(id);
+      if (state !== "SUCCEEDED") throw new Error(`the export is ${state}: ${error?.detail}`);
+    }
+  });
 
 /** Holds the lock of a table until it is told to let go. */
 function createLock(statsUrl: string): Pick<Fault, "begin" | "end"> {
@@ -85,9 +143,12 @@ function createLock(statsUrl: string): Pick<Fault, "begin" | "end"> {
   };
 }
 
-function listFaults(place: Awaited<ReturnType<typeof openPlace>>, statsUrl: string): Fault[] {
-  const { ingest, toDatabase, toIngest } = place;
+function listFaults(place: Place, statsUrl: string): Fault[] {
+  const { ingest, toDatabase, toIngest, toMain } = place;
   return [
+    { name: "the main database mute", begin: () => toMain.set("hang"), end: () => toMain.set("pass") },
+    { name: `${REVOCATIONS_A_SECOND} revocations a second`, ...revokeOn(place) },
+    { name: "an export being written", ...exportOn(place) },
     { name: "the statistics database away", begin: () => toDatabase.set("refuse"), end: () => toDatabase.set("pass") },
     { name: "the statistics database mute", begin: () => toDatabase.set("hang"), end: () => toDatabase.set("pass") },
     { name: "its tables locked", ...createLock(statsUrl) },
@@ -119,8 +180,10 @@ async function measureOnce(redirect: RunningService, codes: readonly string[]): 
 const settled = (redirect: RunningService) =>
   waitFor("the last clicks", async () => (await readMetric(redirect, "linkfence_clicks_in_flight")) === 0);
 
-async function measure({ results, tell }: Bench, url: string, statsUrl: string, codes: readonly string[]) {
-  const place = await openPlace(url, statsUrl);
+type Urls = { url: string; statsUrl: string };
+
+async function measure({ results, tell, pace }: Bench, { url, statsUrl }: Urls, codes: readonly string[]) {
+  const place = await openPlace(url, statsUrl, await addOwnerKey(url, BIG_OWNER));
   const { redirect } = place;
   try {
     await measureOnce(redirect, codes);
@@ -132,16 +195,16 @@ async function measure({ results, tell }: Bench, url: string, statsUrl: string, 
         await fault.end();
       };
       const well = async () => void p99.well.push(await measureOnce(redirect, codes));
-      for (let round = 0; round < ROUNDS; round += 1) {
-        tell(`${fault.name}: round ${round + 1} of ${ROUNDS}`);
+      for (let round = 0; round < pace.rounds; round += 1) {
+        tell(`${fault.name}: round ${round + 1} of ${pace.rounds}`);
         for (const turn of round % 2 === 0 ? [well, disturbed] : [disturbed, well]) {
           await turn();
           await settled(redirect);
         }
       }
-      results.figure(`p99 while all is well, beside ${fault.name}: median`, median(p99.well), "ms");
-      results.figure(`p99 with ${fault.name}: median`, median(p99.disturbed), "ms");
-      results.atMost(`p99 with ${fault.name} ÷ while all is well`, median(p99.disturbed) / median(p99.well), WORSE_MAX);
+      results.spread(`p99 while all is well, beside ${fault.name}`, p99.well, "ms");
+      results.spread(`p99 with ${fault.name}`, p99.disturbed, "ms");
+      results.atMost(`p99 with ${fault.name} ÷ while all is well`, ratios(p99.disturbed, p99.well), WORSE_MAX);
     }
     results.figure("clicks accepted", await readMetric(redirect, "linkfence_clicks_accepted_total"));
     results.atMost("clicks dropped", await readDropped(redirect), 0);
@@ -150,25 +213,19 @@ async function measure({ results, tell }: Bench, url: string, statsUrl: string, 
   }
 }
 
-async function readDropped(redirect: RunningService): Promise<number> {
-  const reasons = ["ring-full", "spool-full", "batch-refused", "stopped", "damaged"];
-  const counts = await Promise.all(
-    reasons.map((reason) => readMetric(redirect, `linkfence_clicks_dropped_total{reason="${reason}"}`)),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
-}
-
-export const neighbours: Subject = {
-  shows: "the p99 of redirects while the statistics side is away, frozen or locked, beside the same while all is well",
+export const quietNeighbours: Subject = {
+  shows:
+    "the p99 of redirects while a database or the ingest is away, frozen or locked, links are revoked, or an export is written, beside the same while all is well",
   links: 20_000,
+  // Pairs for each fault, each in the other order than the one before.
+  rounds: 8,
   async run(bench) {
     const { server, size, results, tell } = bench;
     const url = await openSeeded(server, size, tell);
     const codes = await pickActive(url, LINKS);
-    const statsUrl = await server.startEmpty(DATABASE);
-    await migrate(statsUrl, "stats");
+    const statsUrl = await openClicks(server, bench.clicks.count, tell);
     results.noteLoad("before");
-    await measure(bench, url, statsUrl, codes);
+    await measure(bench, { url, statsUrl }, codes);
     results.noteLoad("after");
   },
 };

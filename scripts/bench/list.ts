@@ -191,7 +191,7 @@ async function measureOffset(bench: Bench, url: string, places: Places, key: str
   return p99;
 }
 
-export const listing: Subject = {
+export const list: Subject = {
   shows: "what a page of an owner's links costs at the top and far down, and how long callers wait for it",
   links: 10_000_000,
   async run(bench) {

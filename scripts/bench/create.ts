@@ -93,7 +93,7 @@ async function measureRates({ tell }: Bench, url: string, key: string, program: 
 
 const ratio = (a: readonly number[], b: readonly number[]) => median(a.map((rate, i) => rate / (b[i] ?? Number.NaN)));
 
-export const creation: Subject = {
+export const create: Subject = {
   shows:
     "how many links are created in a second, singly and a thousand in a call, beside what pgbench gets out of the database",
   links: 1_000_000,
