@@ -3,11 +3,12 @@
 // waits for none of this: while a disk is slow, the ring fills.
 import { CLICK_BATCH_LIMIT } from "@linkfence/contracts";
 import { createPauses } from "@linkfence/link-feed";
-import { type ClickFacts, makeClick } from "../domain/click.ts";
+import type { ClickFacts } from "../domain/click.ts";
 import { encodeFrames } from "../spool/frame.ts";
 import type { Spool } from "../spool/open-spool.ts";
 import type { ClickQueue } from "./click-queue.ts";
 import type { ClickRing } from "./click-ring.ts";
+import { createClickText } from "./click-text.ts";
 
 /**
  * With a spool: a killed process loses what came in this time, and an idle one wakes up 200 times a second for it, which
@@ -36,6 +37,7 @@ export type DrainOptions = {
 /** Starts draining at once, in the background, until `stop`. */
 export function createClickDrain(options: DrainOptions) {
   const { ring, queue, spool, newClickId, countryOf, onAdded, onTurn } = options;
+  const clickText = createClickText(countryOf);
   // Without a spool the queue holds one batch, and the ring, which is bounded, all the others.
   const [group, everyMs] = spool === null ? [CLICK_BATCH_LIMIT, EVERY_MS] : [GROUP, SPOOL_EVERY_MS];
   let underWay = 0;
@@ -63,7 +65,7 @@ export function createClickDrain(options: DrainOptions) {
   async function store(facts: readonly ClickFacts[]): Promise<void> {
     if (facts.length === 0) return;
     underWay = facts.length;
-    const frames = encodeFrames(facts.map((each) => JSON.stringify(makeClick(newClickId(each.at), each, countryOf))));
+    const frames = encodeFrames(facts.map((each) => clickText(newClickId(each.at), each)));
     const stored = spool === null ? "refused" : await spool.append(frames, facts.length);
     underWay = 0;
     if (!queue.add(frames, facts.length, stored)) {

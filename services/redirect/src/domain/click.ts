@@ -29,7 +29,7 @@ export function makeClick(id: string, facts: ClickFacts, lookUp: CountryLookup):
     version,
     at,
     referrerHost: referrer === undefined ? null : hostOf(referrer),
-    userAgent: userAgent === undefined ? null : userAgent.slice(0, USER_AGENT_MAX),
+    userAgent: userAgent === undefined ? null : storedUserAgent(userAgent),
     ...(prefetch ? { prefetch } : {}),
     ...(country === undefined ? {} : { country }),
     ...(owner === null ? {} : { owner }),
@@ -43,12 +43,16 @@ export type CountryLookup = (address: string) => string | undefined;
 const UNKNOWN = "XX";
 
 /** The country that two letters name, as a trusted proxy sends them, or that an address is looked up for. */
-function countryOf(origin: string, lookUp: CountryLookup): string | undefined {
+export function countryOf(origin: string, lookUp: CountryLookup): string | undefined {
   const letters = /^[A-Za-z]{2}$/.test(origin) ? origin.toUpperCase() : lookUp(origin);
   return letters === undefined || letters === UNKNOWN || !/^[A-Z]{2}$/.test(letters) ? undefined : letters;
 }
 
-function hostOf(referrer: string): string | null {
+/** The host of a referrer; null where it names none that could be stored. */
+export function hostOf(referrer: string): string | null {
   const hostname = parseUrl(referrer)?.hostname ?? "";
   return hostname === "" || hostname.length > REFERRER_HOST_MAX ? null : hostname;
 }
+
+/** The part of a user agent that is stored. */
+export const storedUserAgent = (text: string) => text.slice(0, USER_AGENT_MAX);
