@@ -10,9 +10,9 @@ export async function startExporter(env: Record<string, string> = {}) {
   const stats = await createTestDatabase("stats");
   const directory = await mkdtemp(join(tmpdir(), "linkfence-exports-"));
   const PORT = String(await findFreePorts(1));
-  const start = async () => {
+  const start = async (other: Record<string, string> = {}) => {
     const settings = { STATS_DATABASE_URL: stats.url, EXPORT_DIR: directory, QUERY_TIMEOUT_MS: "10000", PORT };
-    const started = await startService("click-ingest", { ...settings, ...env });
+    const started = await startService("click-ingest", { ...settings, ...env, ...other });
     await waitUntilReady(started);
     return started;
   };
@@ -20,9 +20,9 @@ export async function startExporter(env: Record<string, string> = {}) {
   return {
     url: ingest.url,
     ingest: () => ingest,
-    /** Starts a successor of one that has ended, on the same port. */
-    async restart(): Promise<void> {
-      ingest = await start();
+    /** Starts a successor of one that has ended, on the same port, where so told with some other settings. */
+    async restart(other?: Record<string, string>): Promise<void> {
+      ingest = await start(other);
     },
     stats,
     directory,

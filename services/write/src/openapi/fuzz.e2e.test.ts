@@ -35,6 +35,8 @@ async function serve(listener: RequestListener) {
 let world: ApiWorld;
 let ingest: Exporter;
 let fuzzer: ReturnType<typeof createFuzzer>;
+/** An export whose file is there. */
+let exported: unknown;
 let spentMs = 0;
 let left = operations.length;
 beforeAll(async () => {
@@ -64,13 +66,23 @@ async function prepare(): Promise<void> {
   const key = await makeKey();
   const ask = async (method: string, path: string, body?: Body) =>
     fuzzer.learn(path, (await world.api(method, path, body, key)).json);
-  for (const alias of ["fuzz-1", "fuzz-2", "fuzz-3"])
+  for (const alias of ["fuzz-1", "fuzz-2"])
     await ask("POST", "/v1/links", { target: "https://example.com/", alias, tags: ["t"] });
-  await ask("DELETE", "/v1/links/fuzz-3");
   await prepareKeys(key);
   fuzzer.learn("/v1/imports", (await sendFile(world.write.url, key, "target\nhttps://example.com/\nnonsense")).body);
-  await prepareExport(key);
+  exported = await prepareExport(key);
   for (const path of ["/v1/links?limit=1", "/v1/keys?limit=1", "/v1/changes"]) await ask("GET", path);
+}
+
+/** So that it is asked for again and again, among twenty that are remembered. */
+function learnWell(path: string, answer: unknown): void {
+  for (let times = 0; times < 3; times += 1) fuzzer.learn(path, answer);
+}
+
+/** One that is still among those remembered: answers of the other operations push out what was learnt before. */
+async function prepareRevokedLink(key: string): Promise<void> {
+  const { json } = await world.api("POST", "/v1/links", { target: "https://example.com/" }, key);
+  learnWell("/v1/links", (await world.api("DELETE", `/v1/links/${json.code}`, undefined, key)).json);
 }
 
 async function prepareKeys(key: string): Promise<void> {
@@ -80,21 +92,32 @@ async function prepareKeys(key: string): Promise<void> {
   }
 }
 
-/** One whose file is there. */
-async function prepareExport(key: string): Promise<void> {
+/** One whose file is there. Nothing is exported afterwards: what is ordered from then on waits, and can be cancelled. */
+async function prepareExport(key: string) {
   const { json } = await world.api("POST", "/v1/exports", {}, key);
   await until(
     async () => (await world.api("GET", `/v1/exports/${json.id}`, undefined, key)).json.state === "SUCCEEDED",
   );
-  fuzzer.learn("/v1/exports", json);
+  await ingest.ingest().stop();
+  await ingest.restart({ EXPORT_WORKERS: "0" });
+  return json;
+}
+
+async function prepareWaitingExport(key: string): Promise<void> {
+  learnWell("/v1/exports", (await world.api("POST", "/v1/exports", {}, key)).json);
 }
 
 describe("whatever is sent", () => {
   // An owner may have a thousand keys that can be used, behind which nothing but refusals would come; and those that are
-  // remembered may all have been revoked or replaced.
+  // remembered may all have been revoked or replaced, and links none of them; and exports
+  // may all have been cancelled.
   beforeEach(async () => {
     await world.database.sql`UPDATE api_key SET revoked_at = now() WHERE owner = 'fuzz' AND revoked_at IS NULL`;
-    await prepareKeys(await makeKey());
+    const key = await makeKey();
+    await prepareRevokedLink(key);
+    await prepareWaitingExport(key);
+    learnWell("/v1/exports", exported);
+    await prepareKeys(key);
   });
 
   test.each(operations)(
