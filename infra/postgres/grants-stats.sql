@@ -17,6 +17,10 @@ GRANT EXECUTE ON FUNCTION read_cells(text, text) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION store_clicks(
   uuid[], bigint[], bigint[], text[], text[], text[], text[], text[], text[], text[], boolean[], boolean[], integer
 ) TO linkfence_ingest;
+GRANT EXECUTE ON FUNCTION store_counted_clicks(
+  uuid[], bigint[], bigint[], text[], text[], text[], text[], text[], text[], text[], boolean[], boolean[],
+  text[], integer[], integer[], text[], integer[], text[], integer[], text[], text[], text[], integer[], integer[], integer
+) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION make_click_days(date[], integer, integer) TO linkfence_ingest;
 GRANT EXECUTE ON FUNCTION drop_click_day(integer) TO linkfence_ingest;
 

@@ -1,12 +1,14 @@
-// Clicks as parameters of `store_clicks`: one array a column, as a literal. What the clicks of one request come to is made
-// while they wait for the transaction before theirs, so that the database does not wait for it in turn.
+// Clicks as parameters of `store_counted_clicks`: one array a column, as a literal, and what they add to the roll-ups. What
+// the clicks of one request come to is made while they wait for the transaction before theirs, so that the database does
+// not wait for it in turn.
 import type { Click } from "@linkfence/contracts";
 import { arrayLiteral } from "@linkfence/db";
 import { classify } from "../domain/classify.ts";
+import { type Counted, countClicks, mergeCounted } from "../domain/roll-ups.ts";
 
 export type Columns = Readonly<Record<ColumnName, string>>;
 type ColumnName = (typeof NAMES)[number];
-type Prepared = { clicks: readonly Click[]; columns: Columns };
+type Prepared = { clicks: readonly Click[]; columns: Columns; counted: Counted };
 
 const NAMES = [
   "ids",
@@ -27,45 +29,46 @@ const NAMES = [
 const prepared = new WeakMap<Click, Prepared>();
 
 /**
- * Makes ready what `toColumns` needs of these clicks, which must not change from then on. Where that is given others, or only
- * some of them, it is of no use and does no harm.
+ * Makes ready what is needed of these clicks, which must not change from then on. Where others are asked for, or only some of
+ * them, it is of no use and does no harm.
  */
 export function prepareColumns(clicks: readonly Click[]): void {
   const [first] = clicks;
-  if (first !== undefined) prepared.set(first, { clicks, columns: render(clicks) });
+  if (first !== undefined) prepared.set(first, prepare(clicks));
 }
 
-/** The parameters of `store_clicks`: one array a column, as text. */
-export function toColumns(clicks: readonly Click[]): Columns {
+/** The clicks as arrays, one a column and as text, and what they come to. */
+export function toColumns(clicks: readonly Click[]): { columns: Columns; counted: Counted } {
   const parts = [...partsOf(clicks)];
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;
-  const join = (name: ColumnName) => `{${parts.map((part) => part[name].slice(1, -1)).join()}}`;
-  return Object.fromEntries(NAMES.map((name) => [name, join(name)])) as Columns;
+  const join = (name: ColumnName) => `{${parts.map(({ columns }) => columns[name].slice(1, -1)).join()}}`;
+  const columns = Object.fromEntries(NAMES.map((name) => [name, join(name)])) as Columns;
+  return { columns, counted: mergeCounted(parts.map(({ counted }) => counted)) };
 }
 
 /** Of each stretch of the clicks, what was prepared of it or is made now. */
-function* partsOf(clicks: readonly Click[]): Generator<Columns> {
+function* partsOf(clicks: readonly Click[]): Generator<Prepared> {
   let rest: Click[] = [];
   for (let place = 0; place < clicks.length; ) {
     const click = clicks[place] as Click;
     const ready = prepared.get(click);
     if (ready?.clicks.every((each, n) => each === clicks[place + n])) {
-      if (rest.length > 0) yield render(rest);
+      if (rest.length > 0) yield prepare(rest);
       rest = [];
-      yield ready.columns;
+      yield ready;
       place += ready.clicks.length;
     } else {
       rest.push(click);
       place += 1;
     }
   }
-  if (rest.length > 0) yield render(rest);
+  if (rest.length > 0) yield prepare(rest);
 }
 
-function render(clicks: readonly Click[]): Columns {
+function prepare(clicks: readonly Click[]): Prepared {
   const classes = clicks.map(classify);
-  return {
+  const columns = {
     ids: arrayLiteral(clicks.map(({ id }) => id)),
     versions: arrayLiteral(clicks.map(({ version }) => version)),
     times: arrayLiteral(clicks.map(({ at }) => at)),
@@ -79,4 +82,5 @@ function render(clicks: readonly Click[]): Columns {
     bots: arrayLiteral(classes.map(({ bot }) => String(bot))),
     prefetches: arrayLiteral(clicks.map(({ prefetch }) => String(prefetch ?? false))),
   };
+  return { clicks, columns, counted: countClicks(clicks, classes) };
 }

@@ -4,6 +4,7 @@ import { dayOf } from "../domain/click.ts";
 import type { Stored } from "../queue/writer.ts";
 import { toColumns } from "./click-columns.ts";
 import type { ClickDays } from "./click-days.ts";
+import { toRollUpColumns } from "./roll-up-columns.ts";
 
 export type ClickStore = ReturnType<typeof createClickStore>;
 
@@ -23,8 +24,8 @@ export const DATETIME_OVERFLOW = "22008";
 export function createClickStore({ database, days, valuesMax }: ClickStoreOptions) {
   return {
     /**
-     * Stores clicks and adds them up, in one transaction and one round trip, whatever their number: twelve parameters,
-     * each an array.
+     * Stores clicks and adds them up, in one transaction and one round trip, whatever their number: each
+     * parameter but one is an array.
      */
     async insert(clicks: readonly Click[]): Promise<Stored> {
       const states = await days.open(new Set(clicks.map(({ at }) => dayOf(at))));
@@ -45,7 +46,7 @@ export function createClickStore({ database, days, valuesMax }: ClickStoreOption
       const rows = await database.run(
         (sql) => sql<{ ready: boolean }[]>`
           SELECT to_regclass('click_hour') IS NOT NULL
-             AND to_regproc('store_clicks') IS NOT NULL
+             AND to_regproc('store_counted_clicks') IS NOT NULL
              AND to_regproc('note_refusals') IS NOT NULL AS ready`,
         timeoutMs,
       );
@@ -80,11 +81,16 @@ export async function storeClicks(
 }
 
 function callStore(sql: Sql | TransactionSql, clicks: readonly Click[], valuesMax: number) {
-  const columns = toColumns(clicks);
+  const { columns, counted } = toColumns(clicks);
+  const adds = toRollUpColumns(counted);
   return sql<{ before: string[] }[]>`
-    SELECT store_clicks(${columns.ids}, ${columns.versions}, ${columns.times}, ${columns.codes}, ${columns.owners},
-                        ${columns.referrers}, ${columns.browsers}, ${columns.systems}, ${columns.devices},
-                        ${columns.countries}, ${columns.bots}, ${columns.prefetches}, ${valuesMax}) AS before`;
+    SELECT store_counted_clicks(
+             ${columns.ids}, ${columns.versions}, ${columns.times}, ${columns.codes}, ${columns.owners},
+             ${columns.referrers}, ${columns.browsers}, ${columns.systems}, ${columns.devices}, ${columns.countries},
+             ${columns.bots}, ${columns.prefetches},
+             ${adds.dayCodes}, ${adds.days}, ${adds.dayPeople},
+             ${adds.hourCodes}, ${adds.hours}, ${adds.hourOwners}, ${adds.hourCounts}, ${adds.hourCells},
+             ${adds.hourRecent}, ${adds.hourlyOwners}, ${adds.ownerHours}, ${adds.ownerCounts}, ${valuesMax}) AS before`;
 }
 
 const isNot =

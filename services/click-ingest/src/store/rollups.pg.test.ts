@@ -5,6 +5,7 @@ import { createTestDatabase, findRollupFaults, type TestDatabase } from "@linkfe
 import fc from "fast-check";
 import { openClickStore } from "../test-support/open-store.ts";
 import { SAMPLE_AT, sampleClick, sampleClicks } from "../test-support/sample-clicks.ts";
+import { toColumns } from "./click-columns.ts";
 
 const VALUES_MAX = 4;
 const MINUTE_MS = 60_000;
@@ -71,6 +72,91 @@ describe("a click", () => {
     for (const table of ["click", "click_hour", "click_day"])
       expect(await database.sql.unsafe(`SELECT FROM ${table}`)).toHaveLength(0);
     await database.sql.unsafe("ALTER TABLE owner_hour DROP CONSTRAINT never");
+  });
+});
+
+describe("what is counted before clicks are stored", () => {
+  const TABLES = {
+    click_day: "day, code",
+    click_hour: "code, hour",
+    owner_hour: "owner, hour",
+    click_hour_value: "code, hour, dimension, value",
+  };
+  const readAll = async () => {
+    const rows: Record<string, unknown> = {};
+    for (const [table, key] of Object.entries(TABLES)) {
+      const columns = table === "click_hour" ? "code, hour, owner, to_jsonb(h) - 'cells' - 'recent'" : "*";
+      rows[table] = await database.sql.unsafe(`SELECT ${columns} FROM ${table} h ORDER BY ${key}`);
+    }
+    return rows;
+  };
+  const empty = () => database.sql`TRUNCATE click, click_day, click_hour, owner_hour`;
+  const host = fc.constantFrom(
+    null,
+    "news.example",
+    "other",
+    "~other",
+    "brother",
+    "a\tb",
+    "a\\nb",
+    "a\nb",
+    "é".repeat(60),
+  );
+  const click = fc
+    .record({
+      code: fc.constantFrom("one", "two"),
+      minute: fc.constantFrom(0, 15, 29, 59, 61),
+      owner: fc.constantFrom(undefined, "ann", "Ömer"),
+      referrerHost: host,
+      userAgent: fc.constantFrom(
+        null,
+        "Googlebot/2.1",
+        "Mozilla/5.0 (X11; Linux x86_64; rv:125.0) Gecko/20100101 Firefox/125.0",
+      ),
+      country: fc.constantFrom(undefined, "AT", "NZ"),
+      prefetch: fc.boolean(),
+      times: fc.constantFrom(1, 1, 2, 60),
+    })
+    .map(({ minute, owner, country, times, ...rest }) => {
+      const optional = { ...(owner === undefined ? {} : { owner }), ...(country === undefined ? {} : { country }) };
+      return sampleClicks(times, { ...rest, ...optional, at: SAMPLE_AT + minute * MINUTE_MS });
+    });
+  const batches = fc.array(
+    fc.array(click, { minLength: 1, maxLength: 5 }).map((clicks) => clicks.flat()),
+    { minLength: 1, maxLength: 3 },
+  );
+
+  test("is what the database counts of the same clicks", async () => {
+    await fc.assert(
+      fc
+        .asyncProperty(batches, async (lists) => {
+          for (const clicks of lists) await open().insert(clicks);
+          const counted = await readAll();
+          await empty();
+          for (const clicks of lists) {
+            const { columns: c } = toColumns(clicks);
+            await pool.run(
+              (sql) => sql`
+                SELECT store_clicks(${c.ids}, ${c.versions}, ${c.times}, ${c.codes}, ${c.owners}, ${c.referrers},
+                                    ${c.browsers}, ${c.systems}, ${c.devices}, ${c.countries}, ${c.bots},
+                                    ${c.prefetches}, ${VALUES_MAX})`,
+            );
+          }
+          expect(counted).toEqual(await readAll());
+        })
+        .afterEach(empty),
+      { numRuns: 50 },
+    );
+  });
+
+  test("counts for nothing where one of them is there already: what is new is counted again", async () => {
+    const [known, ...others] = sampleClicks(3, { owner: "ann" });
+    await open().insert([known as Click]);
+    await open().insert([known as Click, ...others]);
+    expect(await database.sql`SELECT people_q0 + people_q1 + people_q2 + people_q3 AS n FROM click_hour`).toEqual([
+      { n: 3 },
+    ]);
+    expect(await faults()).toEqual([]);
   });
 });
 
@@ -175,14 +261,14 @@ describe("writers at once", () => {
 
 describe("a roll-up of its own transaction, as a control", () => {
   test("misses what was stored when its process died in between", async () => {
-    await database.sql`ALTER FUNCTION roll_up_clicks RENAME TO roll_up_later`;
-    const definition = `
-      CREATE FUNCTION roll_up_clicks(bigint[], text[], text[], text[], text[], text[], text[], text[], boolean[], boolean[],
-                                     integer) RETURNS void LANGUAGE sql AS ''`;
-    await database.sql.unsafe(definition);
+    const [rolling] = await database.sql<{ args: string }[]>`
+      SELECT pg_get_function_identity_arguments('add_roll_ups'::regproc) AS args`;
+    await database.sql.unsafe(`
+      ALTER FUNCTION add_roll_ups RENAME TO add_later;
+      CREATE FUNCTION add_roll_ups(${rolling?.args}) RETURNS void LANGUAGE sql AS ''`);
     await open().insert(sampleClicks(10));
     // The process is killed here, before the second transaction; its successor meets nothing but duplicates.
-    await database.sql.unsafe("DROP FUNCTION roll_up_clicks; ALTER FUNCTION roll_up_later RENAME TO roll_up_clicks");
+    await database.sql.unsafe("DROP FUNCTION add_roll_ups; ALTER FUNCTION add_later RENAME TO add_roll_ups");
     expect(await faults()).not.toEqual([]);
   });
 });

@@ -1,0 +1,29 @@
+// What clicks add to the roll-ups, as parameters of `store_counted_clicks`: one array a column, as a literal.
+import { arrayLiteral } from "@linkfence/db";
+import { type Counted, countDays, writePeople } from "../domain/roll-ups.ts";
+
+/** Days, hours and owners, each with its counters. */
+export function toRollUpColumns(counted: Counted) {
+  const days = countDays(counted);
+  const hours = [...counted.hours.values()];
+  const owners = [...counted.owners.values()];
+  const people = hours.map(writePeople);
+  return {
+    dayCodes: arrayLiteral(days.map(({ code }) => code)),
+    days: arrayLiteral(days.map(({ day }) => day)),
+    dayPeople: arrayLiteral(days.map(({ people }) => people)),
+    hourCodes: arrayLiteral(hours.map(({ code }) => code)),
+    hours: arrayLiteral(hours.map(({ hour }) => hour)),
+    hourOwners: arrayLiteral(hours.map(({ owner }) => owner)),
+    hourCounts: countersLiteral(hours),
+    hourCells: arrayLiteral(people.map(({ cells }) => cells)),
+    hourRecent: arrayLiteral(people.map(({ recent }) => recent)),
+    hourlyOwners: arrayLiteral(owners.map(({ owner }) => owner)),
+    ownerHours: arrayLiteral(owners.map(({ hour }) => hour)),
+    ownerCounts: countersLiteral(owners),
+  };
+}
+
+/** An array of arrays, all of one length (PostgreSQL manual, section 8.15.2). */
+const countersLiteral = (rows: readonly { counts: readonly number[] }[]): string =>
+  `{${rows.map(({ counts }) => `{${counts.join()}}`).join()}}`;
