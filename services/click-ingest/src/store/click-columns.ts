@@ -1,14 +1,12 @@
-// Clicks as parameters of `store_counted_clicks`: one array a column, as a literal, and what they add to the roll-ups. What
-// the clicks of one request come to is made while they wait for the transaction before theirs, so that the database does
-// not wait for it in turn.
+// Clicks as parameters of `store_counted_clicks`: one array a column, as a literal. What the clicks of one request come to is
+// made while they wait for the transaction before theirs, so that the database does not wait for it in turn.
 import type { Click } from "@linkfence/contracts";
 import { arrayLiteral } from "@linkfence/db";
 import { classify } from "../domain/classify.ts";
-import { type Counted, countClicks, mergeCounted } from "../domain/roll-ups.ts";
 
 export type Columns = Readonly<Record<ColumnName, string>>;
 type ColumnName = (typeof NAMES)[number];
-type Prepared = { clicks: readonly Click[]; columns: Columns; counted: Counted };
+type Prepared = { clicks: readonly Click[]; columns: Columns };
 
 const NAMES = [
   "ids",
@@ -34,41 +32,40 @@ const prepared = new WeakMap<Click, Prepared>();
  */
 export function prepareColumns(clicks: readonly Click[]): void {
   const [first] = clicks;
-  if (first !== undefined) prepared.set(first, prepare(clicks));
+  if (first !== undefined) prepared.set(first, { clicks, columns: render(clicks) });
 }
 
-/** The clicks as arrays, one a column and as text, and what they come to. */
-export function toColumns(clicks: readonly Click[]): { columns: Columns; counted: Counted } {
+/** The clicks as arrays, one a column and as text. */
+export function toColumns(clicks: readonly Click[]): Columns {
   const parts = [...partsOf(clicks)];
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;
-  const join = (name: ColumnName) => `{${parts.map(({ columns }) => columns[name].slice(1, -1)).join()}}`;
-  const columns = Object.fromEntries(NAMES.map((name) => [name, join(name)])) as Columns;
-  return { columns, counted: mergeCounted(parts.map(({ counted }) => counted)) };
+  const join = (name: ColumnName) => `{${parts.map((part) => part[name].slice(1, -1)).join()}}`;
+  return Object.fromEntries(NAMES.map((name) => [name, join(name)])) as Columns;
 }
 
 /** Of each stretch of the clicks, what was prepared of it or is made now. */
-function* partsOf(clicks: readonly Click[]): Generator<Prepared> {
+function* partsOf(clicks: readonly Click[]): Generator<Columns> {
   let rest: Click[] = [];
   for (let place = 0; place < clicks.length; ) {
     const click = clicks[place] as Click;
     const ready = prepared.get(click);
     if (ready?.clicks.every((each, n) => each === clicks[place + n])) {
-      if (rest.length > 0) yield prepare(rest);
+      if (rest.length > 0) yield render(rest);
       rest = [];
-      yield ready;
+      yield ready.columns;
       place += ready.clicks.length;
     } else {
       rest.push(click);
       place += 1;
     }
   }
-  if (rest.length > 0) yield prepare(rest);
+  if (rest.length > 0) yield render(rest);
 }
 
-function prepare(clicks: readonly Click[]): Prepared {
+function render(clicks: readonly Click[]): Columns {
   const classes = clicks.map(classify);
-  const columns = {
+  return {
     ids: arrayLiteral(clicks.map(({ id }) => id)),
     versions: arrayLiteral(clicks.map(({ version }) => version)),
     times: arrayLiteral(clicks.map(({ at }) => at)),
@@ -82,5 +79,4 @@ function prepare(clicks: readonly Click[]): Prepared {
     bots: arrayLiteral(classes.map(({ bot }) => String(bot))),
     prefetches: arrayLiteral(clicks.map(({ prefetch }) => String(prefetch ?? false))),
   };
-  return { clicks, columns, counted: countClicks(clicks, classes) };
 }

@@ -81,8 +81,8 @@ export async function storeClicks(
 }
 
 function callStore(sql: Sql | TransactionSql, clicks: readonly Click[], valuesMax: number) {
-  const { columns, counted } = toColumns(clicks);
-  const adds = toRollUpColumns(counted);
+  const columns = toColumns(clicks);
+  const adds = toRollUpColumns(clicks);
   return sql<{ before: string[] }[]>`
     SELECT store_counted_clicks(
              ${columns.ids}, ${columns.versions}, ${columns.times}, ${columns.codes}, ${columns.owners},

@@ -76,7 +76,7 @@ export function createIsolation(options: IsolationOptions) {
 
   async function callIsolate(sender: string, suspects: readonly Suspect[]): Promise<Answer> {
     const { rowsMax, bytesMax } = deadClicks.stats();
-    const { columns } = toColumns(suspects.map(({ click }): Click => click));
+    const columns = toColumns(suspects.map(({ click }): Click => click));
     const payloads = arrayLiteral(suspects.map(({ payload }) => payload));
     const [answer] = await database.run(
       (sql) => sql<Answer[]>`

@@ -1,12 +1,14 @@
 // What clicks add to the roll-ups, as parameters of `store_counted_clicks`: one array a column, as a literal.
+import type { Click } from "@linkfence/contracts";
 import { arrayLiteral } from "@linkfence/db";
-import { type Counted, countDays, writePeople } from "../domain/roll-ups.ts";
+import { classify } from "../domain/classify.ts";
+import { countClicks, countDays, writePeople } from "../domain/roll-ups.ts";
 
 /** Days, hours and owners, each with its counters. */
-export function toRollUpColumns(counted: Counted) {
+export function toRollUpColumns(clicks: readonly Click[]) {
+  const counted = countClicks(clicks, clicks.map(classify));
+  const { hours, owners } = counted;
   const days = countDays(counted);
-  const hours = [...counted.hours.values()];
-  const owners = [...counted.owners.values()];
   const people = hours.map(writePeople);
   return {
     dayCodes: arrayLiteral(days.map(({ code }) => code)),

@@ -134,7 +134,7 @@ describe("what is counted before clicks are stored", () => {
           const counted = await readAll();
           await empty();
           for (const clicks of lists) {
-            const { columns: c } = toColumns(clicks);
+            const c = toColumns(clicks);
             await pool.run(
               (sql) => sql`
                 SELECT store_clicks(${c.ids}, ${c.versions}, ${c.times}, ${c.codes}, ${c.owners}, ${c.referrers},
