@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL("wrk.lua", import.meta.url));
 /** What starts and ends a load beside the load itself. */
 const GRACE_MS = 20_000;
 /** As the issue asks: enough to keep a server busy on one core. */
-const CONNECTIONS = 64;
+export const CONNECTIONS = 64;
 
 export type Load = {
   port: number;
