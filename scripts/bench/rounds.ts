@@ -1,15 +1,20 @@
 // Several servers under the same load, in turn: each round asks all of them, in the other order than the round before, so
-// that whatever the machine does meanwhile meets all alike. What is told are ratios within a round.
+// that whatever the machine does meanwhile meets all alike. What is told are ratios within a round. All meet the same
+// background: a measurement begins when what is behind the servers rests, so that what one has left to be stored, and what
+// the database does about it, is not the next one's. What runs beside it is then what its own answers bring.
 
 import { judgeShares, SERVER_WAS, type Shares, type Verdict } from "./bottleneck.ts";
 import { type Cores, readCoreTimes } from "./cores.ts";
 import { cpuOf, cpuOfServer } from "./cpu-time.ts";
 import { type Load, type LoadResult, runLoad } from "./load/load.ts";
+import { waitForRest } from "./rest.ts";
 
 export type Target = {
   name: string;
   port: number;
   pid: number;
+  /** Whether processes that it has started do its work. */
+  hasWorkers?: boolean;
   /** What is measured where that is no load on a port. */
   run?: (seconds: number) => Promise<LoadResult>;
   /** Goes along with each measurement, such as what fills its background; told when the load has ended. */
@@ -77,6 +82,7 @@ function count(all: Map<string, Measured>, target: Target, answered: number): vo
 
 async function measureCalm(of: Rounds, target: Target, told: (answered: number) => void) {
   for (let attempt = 1; ; attempt += 1) {
+    await waitForRest(() => cpuOfBackground(of.background, target), of.tell);
     const measured = await measureOnce(of, target);
     told(measured.result.answered);
     await target.settle?.();
@@ -102,15 +108,22 @@ type Use = { at: number; server: number; background: number; core: { busy: numbe
 
 async function readUse({ cores, background }: Rounds, target: Target): Promise<Use> {
   const times = await readCoreTimes();
-  const servers = await Promise.all(background.servers.map((pid) => cpuOfServer(pid)));
-  const processes = await Promise.all([process.pid, ...background.processes].map((pid) => cpuOf(pid)));
   const none = { busy: 0, stolen: 0 };
   return {
     at: performance.now(),
-    server: await cpuOf(target.pid),
-    background: [...servers, ...processes].reduce((sum, ms) => sum + ms, 0),
+    server: await (target.hasWorkers ? cpuOfServer(target.pid) : cpuOf(target.pid)),
+    background: (await cpuOfBackground(background, target)) + (await cpuOf(process.pid)),
     core: [times.get(cores.server) ?? none, times.get(cores.load) ?? none],
   };
+}
+
+/** ms of processors of what is behind a server, and of the other servers, which idle meanwhile. */
+async function cpuOfBackground({ servers, processes }: Rounds["background"], target: Target): Promise<number> {
+  const used = await Promise.all([
+    ...servers.filter((pid) => pid !== target.pid).map((pid) => cpuOfServer(pid)),
+    ...processes.filter((pid) => pid !== target.pid).map((pid) => cpuOf(pid)),
+  ]);
+  return used.reduce((sum, ms) => sum + ms, 0);
 }
 
 function sharesOf(result: LoadResult, before: Use, after: Use): Shares {
