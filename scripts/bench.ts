@@ -15,6 +15,7 @@ import { redirectHot } from "./bench/redirect-hot.ts";
 import { formatTable } from "./bench/results.ts";
 import { revoke } from "./bench/revoke.ts";
 import { formatResults, type Run, runSubject } from "./bench/run-subject.ts";
+import { scale } from "./bench/scale.ts";
 import { spool } from "./bench/spool.ts";
 import { statistics } from "./bench/statistics.ts";
 import { readNumber, runCommand, UsageError } from "./command.ts";
@@ -23,6 +24,7 @@ const subjects: Readonly<Record<string, Subject>> = {
   "redirect-hot": redirectHot,
   "redirect-cold": redirectCold,
   "redirect-quiet-neighbours": quietNeighbours,
+  scale,
   revoke,
   create,
   list,
