@@ -9,6 +9,7 @@ import { create } from "./bench/create.ts";
 import { exported } from "./bench/export.ts";
 import { ingest } from "./bench/ingest.ts";
 import { list } from "./bench/list.ts";
+import { profile } from "./bench/profile.ts";
 import { quietNeighbours } from "./bench/quiet-neighbours.ts";
 import { redirectCold } from "./bench/redirect-cold.ts";
 import { redirectHot } from "./bench/redirect-hot.ts";
@@ -25,6 +26,7 @@ const subjects: Readonly<Record<string, Subject>> = {
   "redirect-cold": redirectCold,
   "redirect-quiet-neighbours": quietNeighbours,
   scale,
+  profile,
   revoke,
   create,
   list,
