@@ -50,9 +50,9 @@ async function profileOnce({ target, directory, sourceOf }: Place, load: LoadOf,
   const loading = load(seconds + (2 * MARGIN_MS) / 1000);
   await pause(MARGIN_MS);
   const before = [await cpuOfMain(pid), await cpuOf(pid)] as const;
-  process.kill(pid, "SIGUSR2");
+  process.kill(pid, "SIGWINCH");
   await pause(seconds * 1000);
-  process.kill(pid, "SIGUSR2");
+  process.kill(pid, "SIGWINCH");
   into.main += (await cpuOfMain(pid)) - before[0];
   into.all += (await cpuOf(pid)) - before[1];
   const { rate, answered } = await loading;

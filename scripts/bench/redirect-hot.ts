@@ -88,7 +88,7 @@ async function closeLedger({ bench: { results }, world, answered: asked, beside 
   results.atMost("redirects answered − clicks counted", Math.abs(answered - accepted), 0);
   results.atMost("clicks lost: counted − stored", Math.abs(accepted + beside - rows), 0);
   results.atMost("clicks dropped", dropped, 0);
-  results.atLeast("answers that the service knows of ÷ those that came", answered / asked, 1);
+  if (asked > 0) results.atLeast("answers that the service knows of ÷ those that came", answered / asked, 1);
 }
 
 export const redirectHot: Subject = {

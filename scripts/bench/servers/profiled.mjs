@@ -1,5 +1,6 @@
-// Loaded before a server that is profiled: SIGUSR2 begins a profile of its main thread, and another one ends it. `--cpu-prof`
-// would do, but covers the start as well, and NODE_OPTIONS, by which a started service is told, does not take it.
+// Loaded before a server that is profiled: SIGWINCH, which stops no service, begins a profile of its main thread, and another
+// one ends it. `--cpu-prof` would do, but covers the start as well, and NODE_OPTIONS, by which a started service is told, does
+// not take it.
 import { writeFileSync } from "node:fs";
 import { Session } from "node:inspector";
 import { isMainThread } from "node:worker_threads";
@@ -12,7 +13,7 @@ if (isMainThread && directory) {
   let going = false;
   session.post("Profiler.enable");
   session.post("Profiler.setSamplingInterval", { interval: Number(interval) });
-  process.on("SIGUSR2", () => {
+  process.on("SIGWINCH", () => {
     going = !going;
     if (going) return session.post("Profiler.start");
     session.post("Profiler.stop", (error, told) => {
