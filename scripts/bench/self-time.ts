@@ -11,7 +11,7 @@ export type Profile = {
 export const GROUPS = {
   write: "writing answers to sockets (the kernel's delivery included)",
   http: "Node's HTTP parser, streams, timers and events",
-  hot: "finding and making the answer (`http/`, `cache/`, `domain/`)",
+  hot: "finding and making the answer (`http/`, `cache/`, `domain/`, the shell's watch over requests)",
   clicks: "clicks (`clicks/`, `spool/`, files, the exchange with click-ingest)",
   collector: "garbage collector",
   program: "outside of JavaScript: the event loop, reads, the kernel",
@@ -46,7 +46,7 @@ const V8: Readonly<Record<string, Group>> = {
 const WRITES = /^write(Latin1String|Utf8String|AsciiString|v|Buffer)$/;
 const OF_CLICKS = /^services\/redirect\/src\/(clicks|spool)\//;
 const OF_ANSWERS =
-  /^services\/redirect\/src\/(http|cache|domain)\/|^services\/redirect\/src\/app\.|request-fault\.ts$|\/bare\.mjs$/;
+  /^services\/redirect\/src\/(http|cache|domain)\/|^services\/redirect\/src\/app\.|^packages\/service-shell\/src\/(http-server|request-fault)\.ts$|\/bare\.mjs$/;
 /** What only the click path has: Node's client, and files. */
 const ONLY_CLICKS = /^node:(_http_client|fs|internal\/fs\/)/;
 
