@@ -69,13 +69,13 @@ Usage: pnpm bench <subject> [--links <n>] [--clicks <n>] [--spread <how>] [--dat
 ${names.join("\n")}
 
   --links <n>         links that the database holds (20,000 to 100,000,000); list 10 million, spool, redirect-quiet-neighbours
-                      and export 20,000, ingest and click-ids 100,000, redirect-hot 200,000, the others 1 million, unless it says otherwise
+                      and export 20,000, ingest and click-ids 100,000, redirect-hot 200,000, profile 20,000, the others 1 million, unless it says otherwise
   --clicks <n>        clicks that ingest sends, click-ids inserts or export writes, or of the link that statistics are about (10,000 to 100 million);
                       300,000 unless it says otherwise
   --spread <how>      among the links: zipf, as visits are, or uniform
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;
                       a temporary one where none is given. Ten million links take about 8 GB
-  --rounds <n>        of redirect-hot: how often each server is asked, in turn (5), and for how long (--seconds, 5)
+  --rounds <n>        of redirects: how often each server is asked, in turn (5), and for how long (--seconds, 5)
   --minutes <n>       how long memory is watched at full load (10)
   --parts <names>     only these parts of a subject: ${partsHelp()}
   --against <file>    the results of an earlier run: tells which ratios got worse by more than the spread

@@ -69,3 +69,8 @@ describe("the time of a function is spent on", () => {
     expect(Object.values(sums).reduce((sum, us) => sum + us, 0)).toBe(1000);
   });
 });
+
+test("the profiler's own beginning is nobody's time", () => {
+  const sums = sumSelfTime(stack(["", "file:///bench/servers/profiled.mjs", 3], ["post", "node:inspector"]), sourceOf);
+  expect(Object.values(sums).every((us) => us === 0)).toBe(true);
+});

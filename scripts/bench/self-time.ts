@@ -50,6 +50,9 @@ const OF_ANSWERS =
 /** What only the click path has: Node's client, and files. */
 const ONLY_CLICKS = /^node:(_http_client|fs|internal\/fs\/)/;
 
+/** What begins a profile, and takes some hundredths of a short one. */
+const PROFILER = /\/profiled\.mjs$/;
+
 type Frame = Profile["nodes"][number]["callFrame"];
 /** Who called a function: what the nearest of the program's own is for, and whether the nearest of all is Node's. */
 type Caller = { group: Group | null; isNodes: boolean };
@@ -64,7 +67,7 @@ function groupOf({ url, lineNumber }: Frame, sourceOf: SourceOf): Group | null {
 }
 
 /**
- * Adds up the time that was spent in functions themselves, in µs by group.
+ * Adds up the time that was spent in functions themselves, in µs by group; without that of the profiler.
  * @param sourceOf of a server that is no bundle the URL itself is the source
  */
 export function sumSelfTime({ nodes, samples, timeDeltas }: Profile, sourceOf: SourceOf): Record<Group, number> {
@@ -76,7 +79,7 @@ export function sumSelfTime({ nodes, samples, timeDeltas }: Profile, sourceOf: S
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const walk = (id: number, caller: Caller): void => {
     const node = byId.get(id);
-    if (!node) return;
+    if (!node || PROFILER.test(node.callFrame.url)) return;
     const { callFrame, children = [] } = node;
     const own = onBehalf(groupOf(callFrame, sourceOf), caller);
     sums[judge(callFrame, own, caller)] += self.get(id) ?? 0;
