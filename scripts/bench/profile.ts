@@ -33,7 +33,8 @@ type Profiled = {
   profiled: number[];
   /** µs in all profiles by group. */
   sums: Record<Group, number>;
-  /** ms of processors, in all profiles: of the thread that answers, and of all threads. */
+  /** ms in all profiles, and of processors: of the thread that answers, and of all threads. */
+  ms: number;
   main: number;
   all: number;
 };
@@ -49,12 +50,13 @@ async function profileOnce({ target, directory, sourceOf }: Place, load: LoadOf,
   const { settle, pid } = target;
   const loading = load(seconds + (2 * MARGIN_MS) / 1000);
   await pause(MARGIN_MS);
-  const before = [await cpuOfMain(pid), await cpuOf(pid)] as const;
+  const before = [await cpuOfMain(pid), await cpuOf(pid), performance.now()] as const;
   process.kill(pid, "SIGWINCH");
   await pause(seconds * 1000);
   process.kill(pid, "SIGWINCH");
   into.main += (await cpuOfMain(pid)) - before[0];
   into.all += (await cpuOf(pid)) - before[1];
+  into.ms += performance.now() - before[2];
   const { rate, answered } = await loading;
   into.profiled.push(rate);
   await settle?.();
@@ -66,12 +68,18 @@ async function profileOnce({ target, directory, sourceOf }: Place, load: LoadOf,
 }
 type LoadOf = (seconds: number) => ReturnType<typeof runLoad>;
 
-/** µs of an answer by group, and of other threads of the process. */
-function perAnswer({ sums, profiled, main, all }: Profiled) {
+/**
+ * µs of an answer by group, and of other threads of the process. V8 takes a thread for idle all the while that the event loop
+ * looks for what has come in, reads it and parses it: idle is what the system says that nobody has used of the core.
+ */
+function perAnswer({ sums, profiled, ms, main, all }: Profiled) {
   const total = Object.values(sums).reduce((sum, us) => sum + us, 0);
   const us = 1e6 / median(profiled);
   const parts = Object.fromEntries(Object.entries(sums).map(([group, part]) => [group, (part / total) * us]));
-  return { parts: parts as Record<Group, number>, total: us, threads: ((all - main) / (total / 1000)) * us };
+  const { program = 0, idle = 0 } = parts;
+  const unused = Math.max(0, 1 - all / ms) * us;
+  const groups = { ...parts, program: program + idle - unused, idle: unused } as Record<Group, number>;
+  return { parts: groups, total: us, threads: ((all - main) / ms) * us };
 }
 
 function formatProfile(redirect: Profiled, bare: Profiled): string {
@@ -90,7 +98,7 @@ function formatProfile(redirect: Profiled, bare: Profiled): string {
 
 async function measure(bench: Bench, places: readonly Place[], background: Rounds["background"], paths: string) {
   const program = await findLoad();
-  const all = places.map((): Profiled => ({ plain: [], profiled: [], sums: emptySums(), main: 0, all: 0 }));
+  const all = places.map((): Profiled => ({ plain: [], profiled: [], sums: emptySums(), ms: 0, main: 0, all: 0 }));
   const restOf = async () => {
     const used = await Promise.all(background.processes.map((pid) => cpuOf(pid)));
     return used.reduce((sum, ms) => sum + ms, 0);

@@ -10,13 +10,13 @@ export type Profile = {
 
 export const GROUPS = {
   write: "writing answers to sockets (the kernel's delivery included)",
-  http: "Node's HTTP parser, streams, timers and events",
+  http: "Node's own JavaScript: HTTP, streams, timers and events",
   hot: "finding and making the answer (`http/`, `cache/`, `domain/`, the shell's watch over requests)",
   clicks: "clicks (`clicks/`, `spool/`, files, the exchange with click-ingest)",
   collector: "garbage collector",
-  program: "outside of JavaScript: the event loop, reads, the kernel",
+  program: "outside of JavaScript: the event loop, reading and parsing requests",
   rest: "anything else (change log, registry, metrics)",
-  idle: "idle",
+  idle: "idle: waiting for the load, or stolen by the machine below",
 } as const;
 export type Group = keyof typeof GROUPS;
 
