@@ -146,10 +146,19 @@ async function decideRuns(given: Given, named: readonly string[]): Promise<{ run
     given.against === undefined ? null : await readEarlier(given.against).catch(refuseFile(given.against));
   const [name = earlier?.subject] = named;
   if (earlier && name !== earlier.subject) throw new UsageError(`--against: the file is about ${earlier.subject}`);
+  if (name !== undefined && earlier) return { runs: [decideAlike(name, given, earlier)], earlier };
   if (name !== undefined) return { runs: [decideRun(name, given)], earlier };
   if (!given.quick) throw new UsageError(`name one subject: ${Object.keys(subjects).join(", ")}`);
   if (given.out !== undefined) throw new UsageError("--out takes a subject: several have a file each");
   return { runs: QUICK.subjects.map((each) => decideRun(each, given)), earlier };
+}
+
+/** A run that can be held against an earlier one: with as many links, and as short or as long. */
+function decideAlike(name: string, given: Given, { links, quick }: Earlier): Run {
+  const run = decideRun(name, { ...given, links: given.links ?? String(links) });
+  if (run.size.links !== links) throw new UsageError(`--against: the file is about ${links} links`);
+  if (run.quick !== quick) throw new UsageError(`--against: the file is ${quick ? "" : "not "}of a run with --quick`);
+  return run;
 }
 
 const refuseFile = (file: string) => (error: unknown) => {
