@@ -9,12 +9,14 @@ import { create } from "./bench/create.ts";
 import { exported } from "./bench/export.ts";
 import { ingest } from "./bench/ingest.ts";
 import { list } from "./bench/list.ts";
+import { profile } from "./bench/profile.ts";
 import { quietNeighbours } from "./bench/quiet-neighbours.ts";
 import { redirectCold } from "./bench/redirect-cold.ts";
 import { redirectHot } from "./bench/redirect-hot.ts";
 import { formatTable } from "./bench/results.ts";
 import { revoke } from "./bench/revoke.ts";
 import { formatResults, type Run, runSubject } from "./bench/run-subject.ts";
+import { scale } from "./bench/scale.ts";
 import { spool } from "./bench/spool.ts";
 import { statistics } from "./bench/statistics.ts";
 import { readNumber, runCommand, UsageError } from "./command.ts";
@@ -23,6 +25,8 @@ const subjects: Readonly<Record<string, Subject>> = {
   "redirect-hot": redirectHot,
   "redirect-cold": redirectCold,
   "redirect-quiet-neighbours": quietNeighbours,
+  scale,
+  profile,
   revoke,
   create,
   list,
@@ -65,13 +69,13 @@ Usage: pnpm bench <subject> [--links <n>] [--clicks <n>] [--spread <how>] [--dat
 ${names.join("\n")}
 
   --links <n>         links that the database holds (20,000 to 100,000,000); list 10 million, spool, redirect-quiet-neighbours
-                      and export 20,000, ingest and click-ids 100,000, redirect-hot 200,000, the others 1 million, unless it says otherwise
+                      and export 20,000, ingest and click-ids 100,000, redirect-hot 200,000, profile 20,000, the others 1 million, unless it says otherwise
   --clicks <n>        clicks that ingest sends, click-ids inserts or export writes, or of the link that statistics are about (10,000 to 100 million);
                       300,000 unless it says otherwise
   --spread <how>      among the links: zipf, as visits are, or uniform
   --data <directory>  where the server keeps its databases: seeded once, and used again by the next run;
                       a temporary one where none is given. Ten million links take about 8 GB
-  --rounds <n>        of redirect-hot: how often each server is asked, in turn (5), and for how long (--seconds, 5)
+  --rounds <n>        of redirects: how often each server is asked, in turn (5), and for how long (--seconds, 5)
   --minutes <n>       how long memory is watched at full load (10)
   --parts <names>     only these parts of a subject: ${partsHelp()}
   --against <file>    the results of an earlier run: tells which ratios got worse by more than the spread
@@ -142,10 +146,19 @@ async function decideRuns(given: Given, named: readonly string[]): Promise<{ run
     given.against === undefined ? null : await readEarlier(given.against).catch(refuseFile(given.against));
   const [name = earlier?.subject] = named;
   if (earlier && name !== earlier.subject) throw new UsageError(`--against: the file is about ${earlier.subject}`);
+  if (name !== undefined && earlier) return { runs: [decideAlike(name, given, earlier)], earlier };
   if (name !== undefined) return { runs: [decideRun(name, given)], earlier };
   if (!given.quick) throw new UsageError(`name one subject: ${Object.keys(subjects).join(", ")}`);
   if (given.out !== undefined) throw new UsageError("--out takes a subject: several have a file each");
   return { runs: QUICK.subjects.map((each) => decideRun(each, given)), earlier };
+}
+
+/** A run that can be held against an earlier one: with as many links, and as short or as long. */
+function decideAlike(name: string, given: Given, { links, quick }: Earlier): Run {
+  const run = decideRun(name, { ...given, links: given.links ?? String(links) });
+  if (run.size.links !== links) throw new UsageError(`--against: the file is about ${links} links`);
+  if (run.quick !== quick) throw new UsageError(`--against: the file is ${quick ? "" : "not "}of a run with --quick`);
+  return run;
 }
 
 const refuseFile = (file: string) => (error: unknown) => {

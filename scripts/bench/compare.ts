@@ -56,7 +56,7 @@ export function compareRate(results: Results, what: string, of: Judged, to: Judg
   }
   const [ofWhy, toWhy] = [whyNot(of.verdicts), whyNot(to.verdicts)];
   const lower = measuredRounds(of).length > 0 && toWhy === "the load was the bottleneck";
-  const [, dividend = what, divisor = "the other"] = /([^,÷]+) ÷ (.+)$/.exec(what) ?? [];
+  const [, dividend = what, divisor = "the other"] = /(?:.*, )?(.+?) ÷ (.+)$/.exec(what) ?? [];
   const named = lower || ofWhy === null ? `for ${divisor}, ${toWhy}` : `for ${dividend.trim()}, ${ofWhy}`;
   results.refuse(what, named);
   if (lower) results.spread(`${what}, at the most`, all);

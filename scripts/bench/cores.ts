@@ -12,7 +12,12 @@ const NICE = 19;
 /** Setting an affinity is one system call for each thread. */
 const TASKSET_MS = 5000;
 
-export type Cores = { server: number; load: number };
+export type Cores = {
+  server: number;
+  load: number;
+  /** All that there were before this process went to one of them, those two included. */
+  all: readonly number[];
+};
 
 /** Thrown where a benchmark cannot be run on this machine, which says nothing about the product. */
 export class CannotMeasure extends Error {}
@@ -27,11 +32,12 @@ let taken: Cores | undefined;
 export async function takeCores(): Promise<Cores> {
   if (taken) return taken;
   const status = await readFile("/proc/self/status", "utf8").catch(() => "");
-  const [server, load] = readList(/^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? "");
+  const all = readList(/^Cpus_allowed_list:\s*(\S+)$/m.exec(status)?.[1] ?? "");
+  const [server, load] = all;
   if (server === undefined || load === undefined)
     throw new CannotMeasure("it takes Linux and two cores, one for the server and one for the load");
   await pin(process.pid, load);
-  taken = { server, load };
+  taken = { server, load, all };
   return taken;
 }
 
@@ -44,11 +50,17 @@ export function readList(text: string): number[] {
   });
 }
 
-/** Keeps all threads of a process on one core. */
-export async function pin(pid: number, core: number): Promise<void> {
-  await run("taskset", ["-a", "-c", "-p", `${core}`, `${pid}`], { timeout: TASKSET_MS }).catch((cause: unknown) => {
+/** Keeps all threads of a process on one core, or on those of a list such as `0,1`. */
+export async function pin(pid: number, on: number | string): Promise<void> {
+  await run("taskset", ["-a", "-c", "-p", `${on}`, `${pid}`], { timeout: TASKSET_MS }).catch((cause: unknown) => {
     throw new CannotMeasure("taskset cannot put a process on a core (Debian: util-linux)", { cause });
   });
+}
+
+/** The same for a process and those that it has started. */
+export async function pinWithChildren(pid: number, on: number | string): Promise<void> {
+  const processes = await createProcessTable().list();
+  for (const each of processes.filter((one) => one.pid === pid || one.parentPid === pid)) await pin(each.pid, on);
 }
 
 /** Lets a process, and those that it has started, give way to the load. What it starts later inherits that. */

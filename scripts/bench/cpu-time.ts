@@ -13,8 +13,11 @@ export async function cpuOfServer(pid: number | undefined): Promise<number> {
   return used.reduce((sum, ms) => sum + ms, await cpuOf(pid, true));
 }
 
-/** A process's use of processors in ms, and that of its former children where they count. */
-export async function cpuOf(pid: number, andChildren = false): Promise<number> {
+/**
+ * A process's use of processors in ms, and that of its former children where they count.
+ * @param pid its number, or `<pid>/task/<tid>` for one of its threads
+ */
+export async function cpuOf(pid: number | string, andChildren = false): Promise<number> {
   const status = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (status === null) return andChildren ? Number.NaN : 0;
   // "pid (name) state ppid ...": the name may itself hold blanks. User and system time are the fields 14 and 15.

@@ -86,6 +86,9 @@ export async function measurePages(hot: Hot): Promise<void> {
       [redirectPages, "/no/such/page", 404],
       [refusals, "/v1/links", 401],
     ] as const) {
+      // wrk tells an error from an answer, and no error from another.
+      const { status: first } = await fetch(`http://127.0.0.1:${target.port}${path}`);
+      if (first !== status) throw new Error(`${target.name} is ${first}, not ${status}`);
       const paths = join(root, `${status}`);
       await writeFile(paths, `${path}\n`);
       const load = { paths, headers: FEW_HEADERS, rate: null, status: [status, 302] };

@@ -1,19 +1,16 @@
 // Redirects from memory beside servers that do less: a bare one of Node's, nginx, and the same logic in two frameworks.
-import { readMetric } from "@linkfence/testkit";
 import { readMemory } from "../../tests/evidence/process-memory.ts";
 import type { Subject } from "./bench-subject.ts";
 import { compareP99, compareRate } from "./compare.ts";
 import { takeCores } from "./cores.ts";
-import { findLoad, runLoad } from "./load/load.ts";
+import { findLoad } from "./load/load.ts";
+import { prime } from "./prime.ts";
 import { measureMemory, measureOpenLoop, measurePages, tellEntryBytes } from "./redirect-hot-more.ts";
 import { BROWSER_HEADERS, FEW_HEADERS, type Hot, openRedirectWorld, readLedger } from "./redirect-world.ts";
 import { type Measured, measureRounds } from "./rounds.ts";
 import { startNginx, startOwnTarget } from "./targets.ts";
 
 const PARTS = ["one", "zipf", "open", "pages", "memory"] as const;
-/** Asking for every code once takes a few seconds, all of them misses. */
-const PRIME_SECONDS = 5;
-const PRIME_TRIES = 12;
 
 async function measurePart(hot: Hot, paths: string, headers: Record<string, string>, others: boolean) {
   const { bench, world, cores } = hot;
@@ -45,21 +42,6 @@ async function measurePart(hot: Hot, paths: string, headers: Record<string, stri
   }
 }
 
-/** Asks for every code until all of them are in memory. */
-async function prime(hot: Hot): Promise<void> {
-  const { world, program, bench } = hot;
-  const load = { port: world.target.port, headers: FEW_HEADERS, rate: null, status: 302 };
-  for (let tried = 0; tried < PRIME_TRIES; tried += 1) {
-    const result = await runLoad(program, { ...load, paths: world.codes.all, seconds: PRIME_SECONDS });
-    hot.answered += result.answered;
-    await world.target.settle?.();
-    const entries = await readMetric(world.redirect, "linkfence_cache_entries");
-    bench.tell(`${entries.toLocaleString("en")} of ${world.codes.count.toLocaleString("en")} links in memory`);
-    if (entries >= world.codes.count) return;
-  }
-  throw new Error("the links did not all come into memory");
-}
-
 const need = (all: Map<string, Measured>, name: string) => all.get(name) as Measured;
 
 function tellFigures({ bench: { results } }: Hot, part: string, all: Map<string, Measured>): void {
@@ -85,7 +67,7 @@ async function measureOneCode(hot: Hot): Promise<void> {
 async function measureZipf(hot: Hot): Promise<void> {
   const { redirect } = hot.world;
   const before = await readMemory(redirect.pid, "VmRSS");
-  await prime(hot);
+  hot.answered += await prime(hot.world, hot.program, hot.bench.tell);
   await tellEntryBytes(hot, redirect, before);
   const all = await measurePart(hot, hot.world.codes.zipf, BROWSER_HEADERS, false);
   tellFigures(hot, "Zipf", all);
@@ -106,7 +88,7 @@ async function closeLedger({ bench: { results }, world, answered: asked, beside 
   results.atMost("redirects answered − clicks counted", Math.abs(answered - accepted), 0);
   results.atMost("clicks lost: counted − stored", Math.abs(accepted + beside - rows), 0);
   results.atMost("clicks dropped", dropped, 0);
-  results.atLeast("answers that the service knows of ÷ those that came", answered / asked, 1);
+  if (asked > 0) results.atLeast("answers that the service knows of ÷ those that came", answered / asked, 1);
 }
 
 export const redirectHot: Subject = {

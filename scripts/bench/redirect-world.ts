@@ -8,7 +8,7 @@ import { migrate } from "@linkfence/db/migrate";
 import { type RunningService, readMetric, startService, waitUntilReady } from "@linkfence/testkit";
 import type { Bench } from "./bench-subject.ts";
 import { createRandom, createZipf } from "./click-load.ts";
-import { type Cores, demote, pin } from "./cores.ts";
+import { type Cores, demote, pin, pinWithChildren } from "./cores.ts";
 import { withSql } from "./own-server.ts";
 import type { Rounds, Target } from "./rounds.ts";
 import { openSeeded, pickActive } from "./seed.ts";
@@ -18,7 +18,7 @@ const DATABASE = "redirect_hot";
 const SETTLE_MS = 120_000;
 const LOOK_MS = 100;
 /** Different codes, and how many requests follow Zipf's law before they begin anew: each is asked for in ever new places. */
-const CODES = 100_000;
+export const CODES = 100_000;
 const SEQUENCE = 200_000;
 const SEED = 8;
 const LOST_REASONS = ["ring-full", "spool-full", "batch-refused", "stopped", "damaged"];
@@ -56,7 +56,7 @@ export type Hot = {
 };
 
 /** Files of codes and of the paths to ask for: one code, all codes once, and codes as often as visitors ask for them. */
-async function writeCodes(root: string, codes: readonly string[]) {
+export async function writeCodes(root: string, codes: readonly string[]) {
   const pick = createZipf(codes.length, createRandom(SEED));
   const sequence = Array.from({ length: SEQUENCE }, () => codes[pick()] ?? "");
   const files = { one: codes.slice(0, 1), all: codes, zipf: sequence, known: codes };
@@ -66,15 +66,8 @@ async function writeCodes(root: string, codes: readonly string[]) {
   return { one: path("one"), all: path("all"), zipf: path("zipf"), known: path("known"), count: codes.length };
 }
 
-/** Starts it on a seeded database. `env` changes settings of the redirect; of so many links codes are asked for at the most. */
-export async function openRedirectWorld(
-  { server, size, tell }: Bench,
-  cores: Cores,
-  { env = {}, codes: wanted = CODES }: { env?: Record<string, string>; codes?: number } = {},
-) {
-  const url = await openSeeded(server, size, tell);
-  const root = await mkdtemp(join(tmpdir(), "linkfence-bench-redirect-"));
-  const codes = await writeCodes(root, await pickActive(url, wanted));
+/** What is behind redirects: a database for their clicks and the ingest, on the load's core, both giving way to the load. */
+export async function openClickSide({ server }: Pick<Bench, "server">, cores: Cores) {
   const statsUrl = await server.startEmpty(DATABASE);
   await migrate(statsUrl, "stats");
   // Also where it was started before the cores were dealt out: what it starts from now on is there too.
@@ -84,6 +77,19 @@ export async function openRedirectWorld(
   const ingest = await startService("click-ingest", { STATS_DATABASE_URL: statsUrl });
   await waitUntilReady(ingest);
   await demote(ingest.pid);
+  return { statsUrl, ingest };
+}
+
+/**
+ * Starts a redirect process with everything on.
+ * @param on the cores that it may use: one, or a list such as `0,1`
+ * @param root where its spool goes
+ */
+export async function startRedirect(
+  { url, ingest, root }: { url: string; ingest: RunningService; root: string },
+  on: number | string,
+  env: Record<string, string> = {},
+) {
   const spool = await mkdtemp(join(root, "spool-"));
   const redirect = await startService("redirect", {
     DATABASE_URL: url,
@@ -94,16 +100,30 @@ export async function openRedirectWorld(
     ...env,
   });
   await waitUntilReady(redirect);
-  await pin(redirect.pid, cores.server);
+  await pinWithChildren(redirect.pid, on);
   const target: Target = {
     name: "redirect",
     port: Number(new URL(redirect.url).port),
     pid: redirect.pid,
     settle: () => settle(redirect),
   };
+  return { redirect, target };
+}
+
+/** Starts it on a seeded database. `env` changes settings of the redirect; of so many links codes are asked for at the most. */
+export async function openRedirectWorld(
+  bench: Bench,
+  cores: Cores,
+  { env = {}, codes: wanted = CODES }: { env?: Record<string, string>; codes?: number } = {},
+) {
+  const url = await openSeeded(bench.server, bench.size, bench.tell);
+  const root = await mkdtemp(join(tmpdir(), "linkfence-bench-redirect-"));
+  const codes = await writeCodes(root, await pickActive(url, wanted));
+  const { statsUrl, ingest } = await openClickSide(bench, cores);
+  const { redirect, target } = await startRedirect({ url, ingest, root }, cores.server, env);
   return {
     ...{ url, statsUrl, codes, ingest, redirect, target },
-    background: { servers: [server.pid()], processes: [ingest.pid] },
+    background: { servers: [bench.server.pid()], processes: [ingest.pid] },
     async close(): Promise<void> {
       await redirect.stop();
       await ingest.stop();
@@ -128,14 +148,19 @@ export async function readDropped(redirect: RunningService): Promise<number> {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** What was answered, and what became of it: all of it, once nothing is under way any more. */
-export async function readLedger({ redirect, statsUrl }: RedirectWorld) {
+/** What redirect processes have answered, and what became of it: all of it, once nothing is under way any more. */
+export async function readLedger({ redirect, statsUrl }: Pick<RedirectWorld, "redirect" | "statsUrl">) {
   const read = (sample: string) => readMetric(redirect, sample);
-  const [row] = await withSql(statsUrl, 1, (sql) => sql<{ rows: number }[]>`SELECT count(*)::int AS rows FROM click`);
   return {
     answered: await read('linkfence_answers_total{outcome="redirect"}'),
     accepted: await read("linkfence_clicks_accepted_total"),
     dropped: await readDropped(redirect),
-    rows: row?.rows ?? Number.NaN,
+    rows: await countClicks(statsUrl),
   };
+}
+
+/** Clicks that are stored. */
+export async function countClicks(statsUrl: string): Promise<number> {
+  const [row] = await withSql(statsUrl, 1, (sql) => sql<{ rows: number }[]>`SELECT count(*)::int AS rows FROM click`);
+  return row?.rows ?? Number.NaN;
 }

@@ -19,6 +19,7 @@ export function createResults(print: (line: string) => void, quick = false) {
   const claims: Claim[] = [];
   const samples: Sample[] = [];
   const refused: string[] = [];
+  const tables: string[] = [];
 
   function claim(what: string, values: Values, bound: string, holds: (value: number) => boolean): void {
     const spread = spreadOf(typeof values === "number" ? [values] : values);
@@ -38,6 +39,8 @@ export function createResults(print: (line: string) => void, quick = false) {
     samples,
     /** What could not be measured, and why. */
     refused,
+    /** For documents, in Markdown. */
+    tables,
     /** Something observed that is not judged. */
     figure(what: string, value: number | string, unit = ""): void {
       const text = `${typeof value === "number" ? formatNumber(value) : value}${unit === "" ? "" : ` ${unit}`}`;

@@ -48,7 +48,10 @@ export async function runSubject({ name, subject, data, file, ...bench }: Run, t
   return results;
 }
 
-const pick = ({ figures, claims, samples, refused }: Results) => ({ figures, claims, samples, refused });
+const pick = ({ figures, claims, samples, refused, tables }: Results) => ({
+  ...{ figures, claims, samples, refused },
+  ...(tables.length > 0 ? { tables } : {}),
+});
 
 /** What was run, and on what: figures of two machines are not to be compared by accident. */
 function describeRun({ name, size, pace, parts, quick }: Pick<Run, "name" | "size" | "pace" | "parts" | "quick">) {

@@ -130,11 +130,12 @@ function insertChunk(from: number, to: number, owners: number): string {
     SELECT DISTINCT owner, t.tag, created_at, code FROM made, unnest(tags) AS t (tag)`;
 }
 
-/** Some codes of links that are active and do not expire. */
-export function pickActive(url: string, count: number): Promise<string[]> {
+/** Some codes of links that are active and do not expire; scattered over the table, or as they lie in it. */
+export function pickActive(url: string, count: number, { scattered = false } = {}): Promise<string[]> {
   return withSql(url, 1, async (sql) => {
     const rows = await sql<{ code: string }[]>`
-      SELECT code FROM redirect_link WHERE state = 'ACTIVE' AND remaining_ms IS NULL LIMIT ${count}`;
+      SELECT code FROM redirect_link WHERE state = 'ACTIVE' AND remaining_ms IS NULL
+       ${scattered ? sql`ORDER BY hashtext(code)` : sql``} LIMIT ${count}`;
     return rows.map(({ code }) => code);
   });
 }

@@ -15,14 +15,16 @@ export type RunningTarget = Target & { stop: () => Promise<void> };
 /**
  * Starts a small server of ours.
  * @param codes file of the codes that it knows, one a line
+ * @param added to its environment
  */
 export async function startOwnTarget(
   name: "bare" | "fastify" | "express",
   codes: string,
   cores: Cores,
+  added: Record<string, string> = {},
 ): Promise<RunningTarget> {
   const command = ["-c", `${cores.server}`, process.execPath, join(SERVERS, `${name}.mjs`), codes];
-  const env = { PATH: process.env.PATH, NODE_ENV: "production" };
+  const env = { PATH: process.env.PATH, NODE_ENV: "production", ...added };
   const running = watchProcess(spawn("taskset", command, { env, stdio: ["ignore", "pipe", "pipe"] }));
   const { port } = await running.logged(({ message }) => message === "listening");
   return { name, port: Number(port), pid: running.pid, stop: async () => void (await running.stop()) };

@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL("wrk.lua", import.meta.url));
 /** What starts and ends a load beside the load itself. */
 const GRACE_MS = 20_000;
 /** As the issue asks: enough to keep a server busy on one core. */
-const CONNECTIONS = 64;
+export const CONNECTIONS = 64;
 
 export type Load = {
   port: number;
@@ -49,21 +49,29 @@ export async function findLoad(): Promise<"wrk" | "client"> {
  */
 export async function runLoad(program: "wrk" | "client", load: Load): Promise<LoadResult> {
   const [command, args] = program === "wrk" && load.rate === null ? wrk(load) : ownClient(load);
-  return runMeasured(command, args, load.seconds);
+  return runMeasured(command, args, load.seconds, { mayRefuse: typeof load.status !== "number" });
 }
 
 /**
- * Runs a program that prints what came of it as one line of JSON: `answered`, `failed`, `ms`, `p50` and `p99`. Only one at a
- * time, since its use of processors is what ended meanwhile.
+ * Runs a program that prints what came of it as one line of JSON: `answered`, `failed`, `ms`, `p50`, `p99`, and `refused`
+ * where it takes answers from 400 on for errors. Only one at a time, since its use of processors is what ended meanwhile.
+ * @param mayRefuse such answers are what is asked for
  * @throws Error where anything failed
  */
-export async function runMeasured(command: string, args: readonly string[], seconds: number): Promise<LoadResult> {
+export async function runMeasured(
+  command: string,
+  args: readonly string[],
+  seconds: number,
+  { mayRefuse = false } = {},
+): Promise<LoadResult> {
   const before = await cpuOfFormer();
   const { stdout } = await run(command, args, { timeout: seconds * 1000 + GRACE_MS });
   const told = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as Omit<LoadResult, "rate" | "cpuMs"> & {
     failed: number;
+    refused?: number;
   };
-  const { answered, ms, p50, p99, failed } = told;
+  const { answered, ms, p50, p99 } = told;
+  const failed = told.failed + (mayRefuse ? 0 : (told.refused ?? 0));
   if (failed > 0 || answered === 0)
     throw new Error(`${failed} of ${answered + failed} requests were not answered as they should be`);
   return { rate: (answered * 1000) / ms, answered, ms, p50, p99, cpuMs: (await cpuOfFormer()) - before };
@@ -75,13 +83,10 @@ async function cpuOfFormer(): Promise<number> {
   return all - own;
 }
 
-function wrk({ port, seconds, paths, headers, status }: Load): [string, string[]] {
+function wrk({ port, seconds, paths, headers }: Load): [string, string[]] {
   const fields = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
   const how = ["-t1", `-c${CONNECTIONS}`, `-d${seconds}s`, "--timeout", "5s", "-s", SCRIPT];
-  return [
-    "wrk",
-    [...how, ...fields, `http://127.0.0.1:${port}/`, "--", paths, typeof status === "number" ? "" : "pages"],
-  ];
+  return ["wrk", [...how, ...fields, `http://127.0.0.1:${port}/`, "--", paths]];
 }
 
 function ownClient(load: Load): [string, string[]] {
