@@ -77,11 +77,11 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   const headersTimeout = Math.min(HEADERS_TIMEOUT_MS, requestTimeout);
   const classes = options.prototypes ? classesOf(options.prototypes) : {};
   const times = { requestTimeout, headersTimeout, requireHostHeader: requireHost };
-  const server = createServer({ ...LIMITS, ...times, ...classes }, listener);
+  const server = createServer({ ...LIMITS, ...times, ...classes });
   // By default Node hides the fields after the first thousand. The size of the block bounds them already.
   server.maxHeadersCount = 0;
   server.setTimeout(STALLED_MS);
-  const latest = trackLatest(server);
+  const latest = trackLatest(server, listener);
   if (options.isShared) refuseBeyond(options.maxConnections, server, latest);
   const counts = { refused: 0, unreadable: { malformed: 0, oversized: 0, slow: 0, connect: 0 } };
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
@@ -154,15 +154,22 @@ function refuseBeyond(maxConnections: number, server: Server, latest: Latest): v
 /** The open connections, each with the response to its latest request. Responses of a connection end in order. */
 type Latest = ReadonlyMap<Duplex, ServerResponse | null>;
 
-/** One assignment a request, and no listener: redirects pay for this, too. */
-function trackLatest(server: Server): Latest {
+/**
+ * Has the listener answer the server's requests, and notes each before. One assignment a request, and no listener of its own:
+ * redirects pay for this, too, and of several listeners Node copies the list for each request.
+ */
+function trackLatest(server: Server, listener: RequestListener): Latest {
   const connections = new Map<Duplex, ServerResponse | null>();
   server.on("connection", (socket: Socket) => {
     connections.set(socket, null);
     socket.once("close", () => connections.delete(socket));
   });
   const begin = ({ socket }: { socket: Socket }, response: ServerResponse) => void connections.set(socket, response);
-  for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
+  server.on("request", (request, response) => {
+    connections.set(request.socket, response);
+    listener(request, response);
+  });
+  for (const event of ["checkContinue", "checkExpectation"]) server.on(event, begin);
   return connections;
 }
 

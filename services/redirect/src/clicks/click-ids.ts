@@ -6,7 +6,6 @@ import { Buffer } from "node:buffer";
 const RANDOM_BYTES = 6;
 /** So many ids are made of what is drawn at once; a draw of 6 KiB takes some ten microseconds. */
 const DRAWN_IDS = 1024;
-const COUNTER_BITS = 32;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
 /**
@@ -40,7 +39,7 @@ export function createClickIds(fill: (bytes: Uint8Array) => void): (at: number) 
       const text = at.toString(16).padStart(12, "0");
       prefix = `${text.slice(0, 8)}-${text.slice(8)}-7`;
     }
-    counter = (counter + 1) % 2 ** COUNTER_BITS;
+    counter = (counter + 1) >>> 0;
     const random = draw();
     const high = (counter >>> 20).toString(16).padStart(3, "0");
     const middle = HEX[0x80 | ((counter >>> 14) & 0x3f)] ?? "";
