@@ -57,7 +57,10 @@ export const f1: EvidenceCase = {
 
 const stampedOnArrival: Weakening = {
   cache: (real) => ({ ...real, put: (entry: Entry) => real.put(stamp(entry)) }),
-  loader: (real) => ({ ...real, load: async (code: string) => stamp(await real.load(code)) }),
+  loader: (real) => ({
+    ...real,
+    ask: (code, told) => real.ask(code, (entry, error) => told(entry && stamp(entry), error)),
+  }),
 };
 
 function stamp(entry: Entry): Entry {

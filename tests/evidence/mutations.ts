@@ -24,7 +24,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: "services/redirect/src/cache/link-cache.ts",
-        find: "      if (entry.version < (versions.get(entry.code) ?? 0)) return false;\n",
+        find: "      if (versions.size > 0 && entry.version < (versions.get(entry.code) ?? 0)) return false;\n",
         replace: "",
       },
     ],
@@ -36,8 +36,8 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: LOADER,
-        find: "if (!marks.dirty && cache.put(entry)) return entry;",
-        replace: "if (cache.put(entry)) return entry;",
+        find: "if (!load.dirty && cache.put(entry)) return true;",
+        replace: "if (cache.put(entry)) return true;",
       },
     ],
     cases: ["R4", "R4m", "R6"],
@@ -57,7 +57,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: "loaded-after-the-read",
     change: "an entry's age counts from when its row arrived, not from before it was asked for",
-    edits: [{ file: LOADER, find: "loadedAt: marks.startedAt,", replace: "loadedAt: now()," }],
+    edits: [{ file: LOADER, find: "loadedAt: load.startedAt,", replace: "loadedAt: now()," }],
     cases: ["R3", "F1"],
   },
   {

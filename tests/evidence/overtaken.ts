@@ -201,12 +201,15 @@ export const r6: EvidenceCase = {
 const plainSingleFlight: Weakening = {
   loader(real) {
     const underWay = new Map<string, Promise<Entry>>();
-    const load: Loader["load"] = (code) => {
+    const ask: Loader["ask"] = (code, told) => {
       const shared = underWay.get(code) ?? real.load(code).finally(() => underWay.delete(code));
       underWay.set(code, shared);
-      return shared;
+      shared.then(
+        (entry) => told(entry, null),
+        (error: unknown) => told(null, error),
+      );
     };
-    return { ...real, load };
+    return { ...real, ask };
   },
 };
 

@@ -188,9 +188,9 @@ function assemble({ readLink, ttlMs, now, weakening }: Assembly) {
   const loader = weakening.loader?.(realLoader) ?? realLoader;
   const counted: Loader = {
     ...loader,
-    load(code) {
+    ask(code, told) {
       asked += 1;
-      return loader.load(code);
+      loader.ask(code, told);
     },
   };
   const realLookup = createLinkLookup({ cache, loader: counted, ttlMs });

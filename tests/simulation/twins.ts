@@ -74,7 +74,9 @@ function forgetMarks(create: () => Loader): Loader {
     current.synced(syncedAt);
   };
   return {
+    ask: (code, told) => current.ask(code, told),
     load: (code) => current.load(code),
+    refresh: (code, told) => current.refresh(code, told),
     detach: detachAll,
     detachAll,
     synced(moment) {
@@ -90,17 +92,20 @@ function forgetMarks(create: () => Loader): Loader {
 function joinAnything(create: () => Loader): Loader {
   const real = create();
   const underWay = new Map<string, Promise<Entry>>();
+  const ask: Loader["ask"] = (code, told) => {
+    const load = underWay.get(code) ?? real.load(code);
+    underWay.set(code, load);
+    const leave = () => void underWay.delete(code);
+    load.then(leave, leave);
+    load.then(
+      (entry) => told(entry, null),
+      (error: unknown) => told(null, error),
+    );
+  };
   return {
     ...real,
-    load(code) {
-      const running = underWay.get(code);
-      if (running) return running;
-      const load = real.load(code);
-      underWay.set(code, load);
-      const leave = () => void underWay.delete(code);
-      load.then(leave, leave);
-      return load;
-    },
+    ask,
+    refresh: ask,
   };
 }
 

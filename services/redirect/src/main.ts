@@ -95,6 +95,8 @@ async function serve(onStop: (undo: Undo) => void): Promise<void> {
   const loader = createLoader({
     cache,
     readLink: reads.read,
+    readBehind: reads.readBehind,
+    hasten: reads.hasten,
     ttlMs,
     negativeTtlMs: config.NEGATIVE_TTL_MS,
     now,

@@ -31,6 +31,12 @@ export function registerMetrics(metrics: Metrics, measured: Measured): void {
   counter("linkfence_cache_misses_total", "codes that were not in memory", () => cache().misses);
   counter("linkfence_cache_stale_total", "entries that were too old, or fenced, to answer with", () => cache().stale);
   counter("linkfence_cache_refreshes_total", "entries read anew before their end", () => cache().refreshes);
+  counter(
+    "linkfence_cache_refreshes_put_off_total",
+    "entries not read anew yet, as too many were",
+    () => cache().refreshesPutOff,
+  );
+  gauge("linkfence_cache_refreshes_under_way", "entries being read anew", () => cache().refreshing);
   counter("linkfence_loads_total", "reads of a link", () => cache().loads);
   counter("linkfence_loads_joined_total", "requests that shared a read under way", () => cache().joined);
   counter("linkfence_load_failures_total", "reads of a link that failed", () => cache().failures);

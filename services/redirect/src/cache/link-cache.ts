@@ -32,18 +32,19 @@ export function createLinkCache(options: LinkCacheOptions) {
   return {
     get(code: string): Entry | undefined {
       const entry = known.get(code);
-      if (entry !== undefined) return entry;
+      // Mostly there is nothing else to look through, and a look that finds nothing is not free either.
+      if (entry !== undefined || unknown.size === 0) return entry;
       const remembered = unknown.get(code);
       return remembered?.era === era ? remembered.entry : undefined;
     },
     /** Keeps an answer. Returns false, and keeps nothing, when a newer version of the link is known to exist. */
     put(entry: Entry): boolean {
-      if (entry.version < (versions.get(entry.code) ?? 0)) return false;
+      if (versions.size > 0 && entry.version < (versions.get(entry.code) ?? 0)) return false;
       if (entry.kind === "unknown") {
         known.delete(entry.code);
         unknown.set(entry.code, { entry, era });
       } else {
-        unknown.delete(entry.code);
+        if (unknown.size > 0) unknown.delete(entry.code);
         known.set(entry);
       }
       return true;

@@ -8,18 +8,31 @@ import type { Loader } from "./loader.ts";
 
 export type LinkLookup = ReturnType<typeof createLinkLookup>;
 
-export type LookupOptions = { cache: LinkCache; loader: Loader; ttlMs: number };
+/**
+ * Entries read anew at a time. They have a fifth of a TTL for it, in which a hundred times as many can be read; those of
+ * them that wait are a quarter of a statement.
+ */
+const REFRESHES_MAX = 64;
 
-export function createLinkLookup({ cache, loader, ttlMs }: LookupOptions) {
-  const counts = { hits: 0, misses: 0, stale: 0, refreshes: 0 };
+export type LookupOptions = { cache: LinkCache; loader: Loader; ttlMs: number; maxRefreshes?: number };
+
+export function createLinkLookup({ cache, loader, ttlMs, maxRefreshes = REFRESHES_MAX }: LookupOptions) {
+  const counts = { hits: 0, misses: 0, stale: 0, refreshes: 0, refreshesPutOff: 0 };
+  let refreshing = 0;
   let syncedAt = NEVER;
 
+  /** Beyond the bound it is left to whoever asks next; the entry serves until its own end. So it does after a failure. */
   function refresh(entry: Entry): void {
+    if (refreshing >= maxRefreshes) {
+      counts.refreshesPutOff += 1;
+      return;
+    }
+    refreshing += 1;
     entry.refreshing = true;
     counts.refreshes += 1;
-    // Whoever asks next after a failure tries again; the entry serves until its own end.
-    loader.load(entry.code).catch(() => {
-      entry.refreshing = false;
+    loader.refresh(entry.code, (_, error) => {
+      refreshing -= 1;
+      if (error !== null) entry.refreshing = false;
     });
   }
 
@@ -39,6 +52,7 @@ export function createLinkLookup({ cache, loader, ttlMs }: LookupOptions) {
       if (!entry.refreshing && entry.kind !== "unknown" && isAgeing(entry, mono)) refresh(entry);
       return entry;
     },
+    ask: loader.ask,
     load: loader.load,
     /** Says whether the answer of a load is still young enough to be given: its reader may have been stopped for long. */
     isYoung: (entry: Entry, mono: number, wall: number) => isWithin(entry.loadedAt, mono, wall, ttlMs),
@@ -64,6 +78,6 @@ export function createLinkLookup({ cache, loader, ttlMs }: LookupOptions) {
     },
     /** Milliseconds since the last complete sync by the stricter clock; infinite before the first. */
     syncAge: (mono: number, wall: number) => Math.max(mono - syncedAt.mono, wall - syncedAt.wall),
-    stats: () => ({ ...counts, ...cache.stats(), ...loader.stats() }),
+    stats: () => ({ ...counts, refreshing, ...cache.stats(), ...loader.stats() }),
   };
 }

@@ -27,20 +27,41 @@ export class StaleRead extends Error {
 export type LoaderOptions = {
   cache: LinkCache;
   readLink: (code: string) => Promise<LinkRow | null>;
+  /** The same for what nobody waits for, behind all others; and that somebody waits for such a one now. */
+  readBehind?: (code: string) => Promise<LinkRow | null>;
+  hasten?: (code: string) => void;
   ttlMs: number;
   negativeTtlMs: number;
   now: () => Moment;
   random: () => number;
 };
 
-/** `dirty`: keep nothing of it. `era`: when it is over, nobody may join any more, nor is a "no such code" kept. */
-type Load = { startedAt: Moment; dirty: boolean; era: number; answer: Promise<Entry> };
+/**
+ * Told of a load, in the turn in which it is answered: of the entry, or of null and what went wrong. A call instead of a
+ * promise, as each promise between an answer and its visitors costs the more the more of them come at once.
+ */
+export type Told = (entry: Entry | null, error: unknown) => void;
+
+/**
+ * `dirty`: keep nothing of it. `era`: when it is over, nobody may join any more, nor is a "no such code" kept. `others`:
+ * who joined; mostly there is nobody.
+ */
+type Load = {
+  readonly code: string;
+  readonly startedAt: Moment;
+  readonly era: number;
+  dirty: boolean;
+  /** Asked for by nobody who waits. */
+  isRefresh: boolean;
+  readonly told: Told;
+  others: Told[] | null;
+};
 
 export type Loader = ReturnType<typeof createLoader>;
 
 /** Creates the loader. Reads are bounded in number and time by `readLink`, whose errors it passes on and never keeps. */
 export function createLoader(options: LoaderOptions) {
-  const { cache, readLink, ttlMs, negativeTtlMs, now, random } = options;
+  const { cache, readLink, readBehind = readLink, hasten = () => {}, ttlMs, negativeTtlMs, now, random } = options;
   const underWay = new Map<string, Load>();
   const counts = { loads: 0, joined: 0, failures: 0, fillsRefused: 0 };
   /** Counts on when a code may have come into being. */
@@ -64,33 +85,43 @@ export function createLoader(options: LoaderOptions) {
     return owner;
   }
 
-  function start(code: string): Load {
-    const marks = { startedAt: sharedNow(), dirty: false, era };
-    const load: Load = Object.assign(marks, { answer: fill(code, marks).finally(() => leave(code, marks)) });
+  function start(code: string, told: Told, isRefresh: boolean): void {
+    const load: Load = { code, startedAt: sharedNow(), era, dirty: false, isRefresh, told, others: null };
     underWay.set(code, load);
     counts.loads += 1;
-    return load;
+    const read = isRefresh ? readBehind(code) : readLink(code);
+    read.then(
+      (row) => answer(load, row),
+      (error: unknown) => {
+        counts.failures += 1;
+        end(load, null, error);
+      },
+    );
   }
 
-  function leave(code: string, marks: object): void {
-    if (underWay.get(code) === marks) underWay.delete(code);
+  /** Nobody joins it any more, not even one of those who are told. */
+  function end(load: Load, entry: Entry | null, error: unknown): void {
+    if (underWay.get(load.code) === load) underWay.delete(load.code);
+    load.told(entry, error);
+    if (load.others) for (const told of load.others) told(entry, error);
   }
 
-  async function fill(code: string, marks: Omit<Load, "answer">): Promise<Entry> {
-    const row = await readLink(code).catch((error: unknown) => {
-      counts.failures += 1;
-      throw error;
-    });
+  function answer(load: Load, row: LinkRow | null): void {
     const life = row === null ? negativeTtlMs : ttlMs * (1 - random() * TTL_JITTER);
-    const entry = makeEntry(ownText(code), row && { ...row, owner: ownName(row.owner) }, {
-      loadedAt: marks.startedAt,
+    const entry = makeEntry(ownText(load.code), row && { ...row, owner: ownName(row.owner) }, {
+      loadedAt: load.startedAt,
       ttlMs: life,
     });
-    if (row === null && marks.era !== era) return entry;
-    if (!marks.dirty && cache.put(entry)) return entry;
+    if (isKept(load, entry)) end(load, entry, null);
+    else end(load, null, new StaleRead());
+  }
+
+  /** Keeps what may be kept. Says whether it may be given to those who asked. */
+  function isKept(load: Load, entry: Entry): boolean {
+    if (entry.kind === "unknown" && load.era !== era) return true;
+    if (!load.dirty && cache.put(entry)) return true;
     counts.fillsRefused += 1;
-    if (marks.dirty) return entry;
-    throw new StaleRead();
+    return load.dirty;
   }
 
   function detach(code: string): void {
@@ -106,17 +137,33 @@ export function createLoader(options: LoaderOptions) {
     return load.era === era && isYoung(load.startedAt) && isYoung(syncedAt);
   }
 
-  return {
-    /** Asks for a code. The answer was read after every change that is applied at the time of the call. */
-    load(code: string): Promise<Entry> {
-      const running = underWay.get(code);
-      if (running && isJoinable(running)) {
-        counts.joined += 1;
-        return running.answer;
-      }
+  function askFor(code: string, told: Told, isRefresh: boolean): void {
+    const running = underWay.get(code);
+    if (!running || !isJoinable(running)) {
       detach(code);
-      return start(code).answer;
-    },
+      start(code, told, isRefresh);
+      return;
+    }
+    counts.joined += 1;
+    if (running.others) running.others.push(told);
+    else running.others = [told];
+    if (isRefresh || !running.isRefresh) return;
+    running.isRefresh = false;
+    hasten(code);
+  }
+
+  /** Asks for a code. What is told was read after every change that is applied at the time of the call. */
+  const ask = (code: string, told: Told) => askFor(code, told, false);
+
+  return {
+    ask,
+    /** Asks for a code as `ask` does. */
+    load: (code: string) =>
+      new Promise<Entry>((resolve, reject) =>
+        ask(code, (entry, error) => (entry === null ? reject(error) : resolve(entry))),
+      ),
+    /** Reads anew what is still served from memory, behind all that somebody waits for. Joins what is under way. */
+    refresh: (code: string, told: Told) => askFor(code, told, true),
     detach,
     /** Everything committed before that moment has been applied. */
     synced(moment: Moment): void {

@@ -60,8 +60,9 @@ export function createReadBatches(options: ReadBatchesOptions) {
     maxWaiting = MAX_WAITING,
   } = options;
   const counts = { statements: 0, split: 0, refused: 0, givenUp: 0 };
-  /** Not handed on yet, in the order of coming. */
+  /** Not handed on yet, in the order of coming; of `behind` only what a statement has room for beside the others. */
   let waiting: Wanted[] = [];
+  let behind: Wanted[] = [];
   const sent = new Set<readonly Wanted[]>();
   let isTimed = false;
   let unanswered = 0;
@@ -69,7 +70,7 @@ export function createReadBatches(options: ReadBatchesOptions) {
 
   /** Those that come in one turn go together. */
   function schedule(): void {
-    if (isScheduled || sent.size >= maxStatements || waiting.length === 0) return;
+    if (isScheduled || sent.size >= maxStatements || waiting.length + behind.length === 0) return;
     isScheduled = true;
     soon(() => {
       isScheduled = false;
@@ -78,9 +79,10 @@ export function createReadBatches(options: ReadBatchesOptions) {
   }
 
   function send(): void {
-    while (sent.size < maxStatements && waiting.length > 0) {
+    while (sent.size < maxStatements && waiting.length + behind.length > 0) {
       const batch = waiting.length > maxCodes ? waiting.splice(0, maxCodes) : waiting;
       if (batch === waiting) waiting = [];
+      if (behind.length > 0) batch.push(...behind.splice(0, maxCodes - batch.length));
       void carryOut(batch);
     }
   }
@@ -143,7 +145,7 @@ export function createReadBatches(options: ReadBatchesOptions) {
   function giveUpLate(): Wanted | undefined {
     const at = now();
     let next: Wanted | undefined;
-    for (const one of [...sent, waiting].flat()) {
+    for (const one of [...sent, waiting, behind].flat()) {
       if (one.settled) continue;
       if (one.endsAt > at) {
         if (next === undefined || one.endsAt < next.endsAt) next = one;
@@ -153,7 +155,22 @@ export function createReadBatches(options: ReadBatchesOptions) {
       settle(one, () => one.reject(new DeadlineExceeded(timeoutMs)));
     }
     waiting = waiting.filter(({ settled }) => !settled);
+    behind = behind.filter(({ settled }) => !settled);
     return next;
+  }
+
+  function want(code: string, isBehind: boolean): Promise<LinkRow | null> {
+    if (unanswered >= maxWaiting) {
+      counts.refused += 1;
+      return Promise.reject(new PoolOverloaded(maxWaiting));
+    }
+    unanswered += 1;
+    return new Promise((resolve, reject) => {
+      const one = { code, endsAt: now() + timeoutMs, settled: false, resolve, reject };
+      (isBehind ? behind : waiting).push(one);
+      watch(one);
+      schedule();
+    });
   }
 
   return {
@@ -161,19 +178,14 @@ export function createReadBatches(options: ReadBatchesOptions) {
      * Reads one link: by a statement that is sent after this call. Rejects with what the statement rejects with, with
      * `DeadlineExceeded`, or with `PoolOverloaded` when too many wait already.
      */
-    read(code: string): Promise<LinkRow | null> {
-      if (unanswered >= maxWaiting) {
-        counts.refused += 1;
-        return Promise.reject(new PoolOverloaded(maxWaiting));
-      }
-      unanswered += 1;
-      return new Promise((resolve, reject) => {
-        const one = { code, endsAt: now() + timeoutMs, settled: false, resolve, reject };
-        waiting.push(one);
-        watch(one);
-        schedule();
-      });
+    read: (code: string) => want(code, false),
+    /** The same, but in the room that statements have beside the links that `read` asks for. */
+    readBehind: (code: string) => want(code, true),
+    /** Somebody waits for it now: what was asked for by `readBehind`, and was not sent yet, goes with the others. */
+    hasten(code: string): void {
+      const place = behind.findIndex((one) => one.code === code);
+      if (place !== -1) waiting.push(...behind.splice(place, 1));
     },
-    stats: () => ({ ...counts, unanswered, waiting: waiting.length, sent: sent.size }),
+    stats: () => ({ ...counts, unanswered, waiting: waiting.length, behind: behind.length, sent: sent.size }),
   };
 }

@@ -51,28 +51,38 @@ export function createHotPath(deps: HotPathDeps) {
     }
   }
 
-  /** The entry for a code, read from the database, young enough to be used at the instant it is returned. */
-  async function readThrough(code: string): Promise<{ entry: Entry; at: Moment } | null> {
-    for (let read = 0; read < READS; read += 1) {
-      const entry = await lookup.load(code);
+  /** Reads a link from the database. Tells of an entry that is young enough to be used at that instant, or of none. */
+  function readAndTell(code: string, told: (entry: Entry | null, at: Moment, error: unknown) => void, reads = READS) {
+    lookup.ask(code, (entry, error) => {
       const at = now();
-      if (lookup.isYoung(entry, at.mono, at.wall)) return { entry, at };
-    }
-    return null;
+      if (entry !== null && !lookup.isYoung(entry, at.mono, at.wall)) {
+        if (reads > 1) readAndTell(code, told, reads - 1);
+        else told(null, at, null);
+      } else told(entry, at, error);
+    });
   }
 
-  async function answerFromDatabase(request: IncomingMessage, response: ServerResponse, code: string): Promise<void> {
-    const found = await readThrough(code).catch((error: unknown) => {
-      onLoadError(error);
-      return null;
+  /** The same, for whoever can wait for it. Rejects with what a failed read says. */
+  function readThrough(code: string): Promise<{ entry: Entry; at: Moment } | null> {
+    return new Promise((resolve, reject) =>
+      readAndTell(code, (entry, at, error) => {
+        if (error !== null) reject(error);
+        else resolve(entry && { entry, at });
+      }),
+    );
+  }
+
+  function answerFromDatabase(request: IncomingMessage, response: ServerResponse, code: string): void {
+    readAndTell(code, (entry, at, error) => {
+      if (error !== null) onLoadError(error);
+      // Its client is gone, or was answered by the server for what came behind the head of the request.
+      if (response.destroyed || response.headersSent) return;
+      if (entry) answer(request, response, entry, at);
+      else {
+        counts.unavailable += 1;
+        sendUnavailable(request, response);
+      }
     });
-    // Its client is gone, or was answered by the server for what came behind the head of the request.
-    if (response.destroyed || response.headersSent) return;
-    if (found) answer(request, response, found.entry, found.at);
-    else {
-      counts.unavailable += 1;
-      sendUnavailable(request, response);
-    }
   }
 
   /** Answers a request for a link. */
@@ -80,7 +90,7 @@ export function createHotPath(deps: HotPathDeps) {
     const at = now();
     const entry = lookup.find(code, at.mono, at.wall);
     if (entry) answer(request, response, entry, at);
-    else void answerFromDatabase(request, response, code);
+    else answerFromDatabase(request, response, code);
   }
 
   /** The method is judged before anything is looked up, so that it tells nothing about which links exist. */
