@@ -138,10 +138,10 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: "services/redirect/src/clicks/click-sender.ts",
-        find: "const outcome = await send(batch.payloads, halt.signal);",
-        // The last twelve digits of an id, behind `{"id":"` and its other 24 characters.
+        find: "const outcome = await send(batch, halt.signal);",
+        // The last twelve digits of an id, behind `"id":"` and its other 24 characters.
         replace:
-          'const anew = () => Math.trunc(random() * 2 ** 47).toString(16).padStart(12, "0"); const outcome = await send(batch.payloads.map((each) => Buffer.from(each.toString().replace(/(?<=^.{31}).{12}/, anew))), halt.signal);',
+          'const anew = () => Math.trunc(random() * 2 ** 47).toString(16).padStart(12, "0"); const frames = batch.frames.map((each) => Buffer.from(each.toString("latin1").replace(/(?<="id":".{24}).{12}/g, anew), "latin1")); const outcome = await send({ clicks: batch.clicks, frames }, halt.signal);',
       },
     ],
     cases: ["S4"],

@@ -70,7 +70,11 @@ export class Problem extends Error {
   readonly errors: readonly FieldFault[];
 
   constructor(code: ProblemCode, detail: string, errors: readonly FieldFault[] = []) {
+    // An answer, and no fault of the program: where it was made is of no interest, and costs more than the answer's text.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(detail);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = "Problem";
     this.code = code;
     this.errors = errors;

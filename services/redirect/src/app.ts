@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import express, { type Express, type NextFunction, type Request, type Response } from "express";
+import { IncomingMessage, ServerResponse } from "node:http";
+import express, { type Express, type NextFunction } from "express";
 import { resolve } from "./domain/entry.ts";
 import { askedFor } from "./domain/path.ts";
 import { sendGone, sendNotFound, sendPreview, sendUnavailable } from "./http/answers.ts";
@@ -19,6 +19,9 @@ export function createApp({ hotPath, onError }: AppDeps): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
+  // Express gives each request and response the prototype that stands here, which makes every later access to them slow. Of what
+  // it would add, nothing is needed; and a server that made them with Express's prototypes would make each redirect slower.
+  Object.assign(app, { request: IncomingMessage.prototype, response: ServerResponse.prototype });
 
   async function preview(request: IncomingMessage, response: ServerResponse, code: string): Promise<void> {
     const found = await hotPath.readThrough(code).catch(() => null);
@@ -30,16 +33,18 @@ export function createApp({ hotPath, onError }: AppDeps): Express {
     else sendNotFound(request, response);
   }
 
-  app.use(async (request: Request, response: Response) => {
-    const asked = askedFor(request.url);
+  app.use(async (request: IncomingMessage, response: ServerResponse) => {
+    const asked = askedFor(request.url ?? "");
     if (asked.kind === "code") hotPath.serve(request, response, asked.code);
     else if (asked.kind === "preview") await preview(request, response, asked.code);
     else if (asked.kind === "file" && asked.name === "robots.txt") {
-      response.set({ "Cache-Control": "no-store", "Content-Type": "text/plain; charset=utf-8" }).end(ROBOTS);
+      response.setHeader("Cache-Control", "no-store");
+      response.setHeader("Content-Type", "text/plain; charset=utf-8");
+      response.end(ROBOTS);
     } else sendNotFound(request, response);
   });
   // Express knows an error handler by its four parameters.
-  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
+  app.use((error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
     onError(error);
     if (!response.headersSent) sendUnavailable(request, response);
     else response.destroy();

@@ -112,7 +112,6 @@ async function serve(onStop: (undo: Undo) => void): Promise<void> {
   const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config;
   const server = await listen(hotPath.handle(app), {
     ...{ port, host, maxConnections, requireHost: false, isShared: member !== null },
-    prototypes: { request: app.request, response: app.response },
   });
   const address = `${hostname()}:${server.port}`;
   const follower = startFollower(databases.feed, lookup, member ? `${address} worker ${member.number}` : address);

@@ -1,17 +1,35 @@
 import type { DropReport } from "@linkfence/contracts";
+import { FRAME_HEAD } from "../spool/frame.ts";
 
-const [COMMA, END] = [Buffer.from(","), Buffer.from("]}")];
+const END = Buffer.from("]}");
+/** A comma and three spaces, and four spaces, as numbers of four bytes, least significant first. */
+const COMMA = 0x20_20_20_2c;
+const SPACES = 0x20_20_20_20;
 
 /**
- * Creates the function that makes a batch of clicks that are JSON already.
+ * Creates the function that makes a batch of clicks that are JSON already, out of whole frames as they lie in memory: each is
+ * copied as it is, and where it had its length and its sum there is a comma, and spaces, which JSON has for nothing (RFC 8259
+ * section 2). So there is one copy for a group of clicks, and no object for each of them.
  * @param sender name under which the ingest's log speaks of this process
  */
 export function createBatchBody(sender: string) {
-  return (payloads: readonly Buffer[], dropped: DropReport): Buffer => {
-    const head = JSON.stringify({ sender, dropped });
-    const parts: Buffer[] = [Buffer.from(`${head.slice(0, -1)},"clicks":[`)];
-    for (const payload of payloads) parts.push(payload, COMMA);
-    parts[parts.length - 1] = END;
-    return Buffer.concat(parts);
+  return (frames: readonly Buffer[], dropped: DropReport): Buffer => {
+    const head = Buffer.from(`${JSON.stringify({ sender, dropped }).slice(0, -1)},"clicks":[`);
+    const size = frames.reduce((sum, { length }) => sum + length, head.length + END.length);
+    const body = Buffer.allocUnsafe(size);
+    let at = head.copy(body);
+    for (const group of frames) {
+      group.copy(body, at);
+      for (let frame = 0; frame < group.length; ) {
+        body.writeUInt32LE(COMMA, at + frame);
+        body.writeUInt32LE(SPACES, at + frame + 4);
+        frame += FRAME_HEAD + group.readUInt32LE(frame);
+      }
+      at += group.length;
+    }
+    // Before the first there is none.
+    body.writeUInt32LE(SPACES, head.length);
+    END.copy(body, at);
+    return body;
   };
 }

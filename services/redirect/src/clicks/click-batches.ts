@@ -1,7 +1,7 @@
 // Takes batches from the front of the queue, from memory or back from the segments, and takes them out of it when they
 // have come to their end.
 import { CLICK_BATCH_LIMIT } from "@linkfence/contracts";
-import { FRAME_HEAD, PAYLOAD_MAX, readFrames, splitFrames } from "../spool/frame.ts";
+import { FRAME_HEAD, frameOf, PAYLOAD_MAX, readFrames } from "../spool/frame.ts";
 import type { Spool } from "../spool/open-spool.ts";
 import { type ClickQueue, isPlaced, type Stretch } from "./click-queue.ts";
 
@@ -23,8 +23,9 @@ type Part = {
 };
 
 export type Batch = {
-  /** JSON of each click. */
-  payloads: Buffer[];
+  clicks: number;
+  /** Each click as JSON, in whole frames. */
+  frames: Buffer[];
   /** In which stretches they are, and up to where in the segment; 0 where all of a stretch is in memory. */
   parts: Part[];
 };
@@ -52,16 +53,17 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
 
   /** Takes stretches in memory, as many as fit, or the beginning of one that does not. */
   function fromMemory(): Batch {
-    const batch: Batch = { payloads: [], parts: [] };
+    const batch: Batch = { clicks: 0, frames: [], parts: [] };
     let bytes = 0;
     for (const stretch of queue) {
       const { frames, clicks } = stretch;
       if (frames === null) break;
       bytes += frames.length;
-      const isFull = batch.payloads.length + clicks > clicksMax || bytes > BATCH_BYTES;
+      const isFull = batch.clicks + clicks > clicksMax || bytes > BATCH_BYTES;
       if (batch.parts.length > 0 && isFull) break;
       if (clicks > clicksMax) return beginningOf(stretch, frames);
-      batch.payloads.push(...splitFrames(frames));
+      batch.clicks += clicks;
+      batch.frames.push(frames);
       batch.parts.push({ stretch, clicks, damaged: 0, to: 0, cut: 0 });
     }
     return batch;
@@ -69,7 +71,8 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
 
   function beginningOf(stretch: Stretch, frames: Buffer): Batch {
     const { payloads, used } = readFrames(frames, { last: true, limit: clicksMax });
-    return { payloads, parts: [{ stretch, clicks: payloads.length, damaged: 0, to: 0, cut: used }] };
+    const clicks = payloads.length;
+    return { clicks, frames: [frames.subarray(0, used)], parts: [{ stretch, clicks, damaged: 0, to: 0, cut: used }] };
   }
 
   /** Reads on where the first stretch begins. Null where nothing was found there; then it has grown shorter, or is gone. */
@@ -91,7 +94,7 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
     // What is not there is damaged.
     const damaged = isWhole ? stretch.clicks - payloads.length : 0;
     const part = { stretch, clicks: payloads.length + damaged, damaged, to: from + used, cut: 0 };
-    if (payloads.length > 0) return { payloads, parts: [part] };
+    if (payloads.length > 0) return { clicks: payloads.length, frames: payloads.map(frameOf), parts: [part] };
     settlePart(part);
     return null;
   }
@@ -151,9 +154,9 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
      * A batch is larger than somebody on the way to the ingest lets pass. Makes this one, and all after it, half as large;
      * false where it is a single click.
      */
-    divide({ payloads }: Batch): boolean {
-      if (payloads.length <= 1) return false;
-      clicksMax = Math.floor(payloads.length / 2);
+    divide({ clicks }: Batch): boolean {
+      if (clicks <= 1) return false;
+      clicksMax = Math.floor(clicks / 2);
       return true;
     },
     /** A batch has come to its end. */

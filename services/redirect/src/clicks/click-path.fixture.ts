@@ -3,6 +3,7 @@ import type { Click, DropReport } from "@linkfence/contracts";
 import { waitFor } from "@linkfence/testkit";
 import { makeEntry } from "../domain/entry.ts";
 import type { Disk } from "../spool/disk.fixture.ts";
+import { splitFrames } from "../spool/frame.ts";
 import { openSpool } from "../spool/open-spool.ts";
 import { type ClickPath, type ClickPathOptions, createClickPath } from "./click-path.ts";
 import { createClickRing } from "./click-ring.ts";
@@ -62,7 +63,8 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
     disk === undefined ? null : await openSpool({ ...place, fs: disk.fs, lock, start, now, onTrouble: () => {} });
   const options: ClickPathOptions = {
     ...{ ring, start, capacity, spool, now, random: () => 0.99, countryOf: () => undefined },
-    send: async (payloads) => {
+    send: async ({ frames }) => {
+      const payloads = frames.flatMap((group) => splitFrames(group));
       const clicks = payloads.map((payload) => JSON.parse(payload.toString()) as Click);
       sent.push(clicks.map(({ id }) => id));
       return answer(clicks, sent.length);

@@ -21,7 +21,7 @@ export type SenderOptions = {
   batches: ClickBatches;
   /** Clicks that wait. */
   waiting: () => number;
-  send: (payloads: readonly Buffer[], signal: AbortSignal) => Promise<SendResult>;
+  send: (batch: Pick<Batch, "clicks" | "frames">, signal: AbortSignal) => Promise<SendResult>;
   /**
    * How long clicks wait for company, in ms: a batch goes when it is full, or so long after the one before it. The ingest
    * stores a thousand clicks in a transaction at little more than the price of one.
@@ -72,9 +72,9 @@ export function createClickSender(options: SenderOptions) {
     }
     if (batch === null || halt.signal.aborted) return;
     sentAt = now();
-    const outcome = await send(batch.payloads, halt.signal);
+    const outcome = await send(batch, halt.signal);
     if (outcome.kind === "too-large" && batches.divide(batch)) {
-      onTrouble(`${outcome.reason} to ${batch.payloads.length} clicks at once: fewer are sent from now on`);
+      onTrouble(`${outcome.reason} to ${batch.clicks} clicks at once: fewer are sent from now on`);
       batch = null;
     } else if (outcome.kind !== "failed") settle(batch, outcome);
     else if (!halt.signal.aborted) await fail(outcome.reason);
@@ -98,7 +98,7 @@ export function createClickSender(options: SenderOptions) {
       counts.deadLettered += outcome.result.deadLettered ?? 0;
       counts.refused += outcome.result.refused;
     } else {
-      counts.batchRefused += sent.payloads.length;
+      counts.batchRefused += sent.clicks;
       onTrouble(outcome.reason);
     }
     batch = null;

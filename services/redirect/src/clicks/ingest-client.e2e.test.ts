@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { Click } from "@linkfence/contracts";
+import { encodeFrames } from "../spool/frame.ts";
 import { createIngestClient } from "./ingest-client.ts";
 
 const clicks: Click[] = [1, 2].map((n) => ({
@@ -12,7 +13,7 @@ const clicks: Click[] = [1, 2].map((n) => ({
   referrerHost: null,
   userAgent: null,
 }));
-const payloads = clicks.map((click) => Buffer.from(JSON.stringify(click)));
+const batch = { clicks: 2, frames: [encodeFrames(clicks.map((click) => JSON.stringify(click)))] };
 const dropped = { incarnation: "redirect-1", since: 1_700_000_000_000, totals: [{ reason: "ring-full", total: 3 }] };
 const account = (over: object = {}) => JSON.stringify({ received: 2, inserted: 1, duplicate: 1, refused: 0, ...over });
 
@@ -32,7 +33,7 @@ async function sendTo(listener: RequestListener, signal = new AbortController().
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const baseUrl = `http://127.0.0.1:${port}`;
-  return createIngestClient({ baseUrl, sender: "redirect-1", secret, dropped: () => dropped })(payloads, signal);
+  return createIngestClient({ baseUrl, sender: "redirect-1", secret, dropped: () => dropped })(batch, signal);
 }
 
 const answer =

@@ -1,6 +1,7 @@
 import { ClickBatchResult, type DropReport } from "@linkfence/contracts";
 import { createValidator, exchange } from "@linkfence/service-shell";
 import { createBatchBody } from "./batch-body.ts";
+import type { Batch } from "./click-batches.ts";
 import type { SendResult } from "./click-sender.ts";
 
 /** The ingest answers after its commit, and gives a batch back after 5 s at the latest; then this is long enough. */
@@ -27,7 +28,7 @@ export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestC
   const checkResult = createValidator(ClickBatchResult);
   const makeBody = createBatchBody(sender);
 
-  return async (payloads: readonly Buffer[], signal: AbortSignal): Promise<SendResult> => {
+  return async ({ clicks, frames }: Pick<Batch, "clicks" | "frames">, signal: AbortSignal): Promise<SendResult> => {
     // One listener for each attempt, taken off again: a signal that lives as long as the process must not collect them.
     const attempt = new AbortController();
     const abort = () => attempt.abort();
@@ -37,11 +38,11 @@ export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestC
       const { status, text } = await exchange(url, {
         method: "POST",
         headers,
-        body: makeBody(payloads, dropped()),
+        body: makeBody(frames, dropped()),
         signal: attempt.signal,
         maxBytes: ANSWER_MAX_BYTES,
       });
-      if (status === 200) return { kind: "stored", result: readResult(text, payloads.length) };
+      if (status === 200) return { kind: "stored", result: readResult(text, clicks) };
       return { kind: kindOf(status), reason: `the ingest answered ${status}` };
     } catch (error) {
       const reason =
