@@ -6,7 +6,7 @@ import type { Classes } from "./classify.ts";
 import { cellValue } from "./value-name.ts";
 
 /** People, bots and prefetches, each by the quarter of the hour. */
-export const KINDS = 12;
+const KINDS = 12;
 const QUARTERS = 4;
 const HOURS = 24;
 const HOUR_MS = 3_600_000;
@@ -88,15 +88,11 @@ export function countClicks(clicks: readonly Click[], classes: readonly Classes[
 
 /** How many people of each code followed it on each UTC day, of whatever was counted. */
 export function countDays({ hours }: Counted): { code: string; day: number; people: number }[] {
-  // Nearly always all clicks are of one hour, and each code has one row then.
-  const [first] = hours;
-  if (hours.every(({ hour }) => hour === first?.hour))
-    return hours.map(({ code, hour, counts }) => ({ code, day: Math.floor(hour / HOURS), people: peopleIn(counts) }));
   const days = new Map<number, Map<string, { code: string; day: number; people: number }>>();
   for (const { code, hour, counts } of hours) {
     const day = Math.floor(hour / HOURS);
     const byCode = mapOf(days, day);
-    const people = peopleIn(counts);
+    const people = counts.slice(0, QUARTERS).reduce((sum, n) => sum + n, 0);
     const known = byCode.get(code);
     if (known) known.people += people;
     else byCode.set(code, { code, day, people });
@@ -161,8 +157,6 @@ function middleOf(classes: Classes): string {
 
 const lineOf = ({ referrer, classes, country }: People): string =>
   `${cellValue(referrer)}\t${middleOf(classes)}\t${cellValue(country)}`;
-
-const peopleIn = ([q0 = 0, q1 = 0, q2 = 0, q3 = 0]: readonly number[]): number => q0 + q1 + q2 + q3;
 
 const zeros = (length: number): number[] => new Array<number>(length).fill(0);
 

@@ -2,7 +2,7 @@
 import type { Click } from "@linkfence/contracts";
 import { arrayLiteral } from "@linkfence/db";
 import { classify } from "../domain/classify.ts";
-import { countClicks, countDays, KINDS, writePeople } from "../domain/roll-ups.ts";
+import { countClicks, countDays, writePeople } from "../domain/roll-ups.ts";
 
 /** Days, hours and owners, each with its counters. */
 export function toRollUpColumns(clicks: readonly Click[]) {
@@ -28,16 +28,4 @@ export function toRollUpColumns(clicks: readonly Click[]) {
 
 /** An array of arrays, all of one length (PostgreSQL manual, section 8.15.2). */
 const countersLiteral = (rows: readonly { counts: readonly number[] }[]): string =>
-  `{${rows.map(({ counts }) => countersOf(counts)).join()}}`;
-
-/** Written once for each kind: of many codes most have one click in a batch. */
-const ONE_CLICK = Array.from(
-  { length: KINDS },
-  (_, kind) => `{${Array.from({ length: KINDS }, (_, n) => (n === kind ? 1 : 0)).join()}}`,
-);
-
-function countersOf(counts: readonly number[]): string {
-  let sum = 0;
-  for (const n of counts) sum += n;
-  return (sum === 1 ? ONE_CLICK[counts.indexOf(1)] : undefined) ?? `{${counts.join()}}`;
-}
+  `{${rows.map(({ counts }) => `{${counts.join()}}`).join()}}`;
