@@ -166,7 +166,7 @@ function trackLatest(server: Server, listener: RequestListener): Latest {
   });
   const begin = ({ socket }: { socket: Socket }, response: ServerResponse) => void connections.set(socket, response);
   server.on("request", (request, response) => {
-    connections.set(request.socket, response);
+    begin(request, response);
     listener(request, response);
   });
   for (const event of ["checkContinue", "checkExpectation"]) server.on(event, begin);

@@ -10,7 +10,7 @@ const CLIENT = fileURLToPath(new URL("client.mjs", import.meta.url));
 const SCRIPT = fileURLToPath(new URL("wrk.lua", import.meta.url));
 /** What starts and ends a load beside the load itself. */
 const GRACE_MS = 20_000;
-/** As the issue asks: enough to keep a server busy on one core. */
+/** Enough to keep a server busy on one core. */
 export const CONNECTIONS = 64;
 
 export type Load = {
