@@ -25,6 +25,7 @@ import { createReadBatches } from "./cache/read-batches.ts";
 import { createClickIds } from "./clicks/click-ids.ts";
 import { type ClickPath, createClickPath } from "./clicks/click-path.ts";
 import { type ClickRing, createClickRing } from "./clicks/click-ring.ts";
+import { createUtilization } from "./clicks/give-way.ts";
 import { createHeirs, type Heirs } from "./clicks/heirs.ts";
 import { createIngestClient } from "./clicks/ingest-client.ts";
 import { createLastDrops } from "./clicks/last-drops.ts";
@@ -197,6 +198,7 @@ function createClicks(of: Clicks): ClickPath {
       logger.warn("statistics will not know of the clicks that were dropped at the end", { clicks, error }),
     newClickId: createClickIds(randomFillSync),
     now: () => performance.now(),
+    utilization: createUtilization(performance.eventLoopUtilization),
     random,
     onTrouble: (reason) => {
       if (reason === null) logger.info("clicks are stored again");

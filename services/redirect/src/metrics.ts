@@ -111,6 +111,11 @@ function registerClickMetrics({ counter, gauge }: Metrics, { clicks, spool }: Me
   counter("linkfence_clicks_dropped_total", "clicks lost, by reason", () => ledger().dropped, "reason");
   gauge("linkfence_clicks_in_flight", "clicks waiting or being sent", () => ledger().inFlight);
   counter("linkfence_click_batch_failures_total", "batches to be sent again", () => clicks.stats().failures);
+  counter(
+    "linkfence_click_rests_total",
+    "batches after which the next one waited, as redirects took all the time",
+    () => clicks.stats().rests,
+  );
   gauge("linkfence_clicks_in_ring", "clicks that were not looked at yet", () => clicks.stats().inRing);
   gauge(
     "linkfence_clicks_at_risk",

@@ -14,7 +14,7 @@ export type LinkCacheOptions = {
   /** Bounds of the known links; both hold at once. */
   maxEntries: number;
   maxBytes: number;
-  /** Unknown codes, and versions, that are remembered. The room for all of these is taken at once. */
+  /** Unknown codes, and versions, that are remembered. The room for all of these is taken at once, with the first of them. */
   maxUnknown?: number;
   maxVersions?: number;
 };
@@ -25,26 +25,27 @@ export function createLinkCache(options: LinkCacheOptions) {
   const known = createRecentLinks(maxEntries, maxBytes);
   // Forgetting them all is a matter of counting on: anyone who can connect to the database can ask for it, as often as
   // they like, and clearing a map of this size takes a part of a millisecond.
-  const unknown = new LRUCache<string, { entry: Entry; era: number }>({ max: maxUnknown });
+  let unknown: LRUCache<string, { entry: Entry; era: number }> | undefined;
   let era = 0;
-  const versions = new LRUCache<string, number>({ max: maxVersions });
+  let versions: LRUCache<string, number> | undefined;
 
   return {
     get(code: string): Entry | undefined {
       const entry = known.get(code);
       // Mostly there is nothing else to look through, and a look that finds nothing is not free either.
-      if (entry !== undefined || unknown.size === 0) return entry;
+      if (entry !== undefined || unknown === undefined || unknown.size === 0) return entry;
       const remembered = unknown.get(code);
       return remembered?.era === era ? remembered.entry : undefined;
     },
     /** Keeps an answer. Returns false, and keeps nothing, when a newer version of the link is known to exist. */
     put(entry: Entry): boolean {
-      if (versions.size > 0 && entry.version < (versions.get(entry.code) ?? 0)) return false;
+      if (versions !== undefined && entry.version < (versions.get(entry.code) ?? 0)) return false;
       if (entry.kind === "unknown") {
         known.delete(entry.code);
+        unknown ??= new LRUCache({ max: maxUnknown });
         unknown.set(entry.code, { entry, era });
       } else {
-        if (unknown.size > 0) unknown.delete(entry.code);
+        unknown?.delete(entry.code);
         known.set(entry);
       }
       return true;
@@ -52,7 +53,8 @@ export function createLinkCache(options: LinkCacheOptions) {
     /** A link has reached `version`: what was kept of it is gone, and nothing older comes in again. */
     invalidate(code: string, version: number): void {
       known.delete(code);
-      unknown.delete(code);
+      unknown?.delete(code);
+      versions ??= new LRUCache({ max: maxVersions });
       versions.set(code, Math.max(version, versions.get(code) ?? 0));
     },
     forgetUnknown(): void {
@@ -61,10 +63,10 @@ export function createLinkCache(options: LinkCacheOptions) {
     /** Forgets everything, versions too: after a failover that lost changes, the truth may be older than they are. */
     clear(): void {
       known.clear();
-      unknown.clear();
-      versions.clear();
+      unknown?.clear();
+      versions?.clear();
     },
     /** `unknown` counts the forgotten ones that still take up room, too. */
-    stats: () => ({ ...known.stats(), unknown: unknown.size }),
+    stats: () => ({ ...known.stats(), unknown: unknown?.size ?? 0 }),
   };
 }

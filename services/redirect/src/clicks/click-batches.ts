@@ -1,7 +1,7 @@
 // Takes batches from the front of the queue, from memory or back from the segments, and takes them out of it when they
 // have come to their end.
 import { CLICK_BATCH_LIMIT } from "@linkfence/contracts";
-import { FRAME_HEAD, frameOf, PAYLOAD_MAX, readFrames } from "../spool/frame.ts";
+import { FRAME_HEAD, findFrames, PAYLOAD_MAX } from "../spool/frame.ts";
 import type { Spool } from "../spool/open-spool.ts";
 import { type ClickQueue, isPlaced, type Stretch } from "./click-queue.ts";
 
@@ -50,6 +50,8 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
   const counts: BatchCounts = { found: 0, damaged: 0, settled: 0, unspooled: 0, leftSettled: 0, readFailures: 0 };
   let failuresInARow = 0;
   let clicksMax = CLICK_BATCH_LIMIT;
+  /** What is read back. One batch is under way at a time, and the next one is read when that has come to its end. */
+  let room: Buffer | undefined;
 
   /** Takes stretches in memory, as many as fit, or the beginning of one that does not. */
   function fromMemory(): Batch {
@@ -70,9 +72,8 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
   }
 
   function beginningOf(stretch: Stretch, frames: Buffer): Batch {
-    const { payloads, used } = readFrames(frames, { last: true, limit: clicksMax });
-    const clicks = payloads.length;
-    return { clicks, frames: [frames.subarray(0, used)], parts: [{ stretch, clicks, damaged: 0, to: 0, cut: used }] };
+    const { runs, count: clicks, used } = findFrames(frames, { last: true, limit: clicksMax });
+    return { clicks, frames: runs, parts: [{ stretch, clicks, damaged: 0, to: 0, cut: used }] };
   }
 
   /** Reads on where the first stretch begins. Null where nothing was found there; then it has grown shorter, or is gone. */
@@ -81,20 +82,19 @@ export function createClickBatches(queue: ClickQueue, spool: Spool | null) {
     if (place === null || spool === null) return null;
     const { segment, from, to } = place;
     const length = Math.min(READ_BYTES, to - from);
-    const bytes = await spool.read(segment, from, length);
+    room ??= Buffer.allocUnsafeSlow(READ_BYTES);
+    const bytes = await spool.read(segment, from, room.subarray(0, length));
     // Somebody has cut the file off.
     if (bytes.length < length) place.to = from + bytes.length;
-    const { payloads, used } = readFrames(bytes, {
-      last: bytes.length < length || from + length >= to,
-      limit: clicksMax,
-    });
+    const last = bytes.length < length || from + length >= to;
+    const { runs, count, used } = findFrames(bytes, { last, limit: clicksMax });
     // The stretch may have grown meanwhile, and may until the batch is settled.
     const isWhole = from + used >= place.to;
-    addFound(stretch, payloads.length);
+    addFound(stretch, count);
     // What is not there is damaged.
-    const damaged = isWhole ? stretch.clicks - payloads.length : 0;
-    const part = { stretch, clicks: payloads.length + damaged, damaged, to: from + used, cut: 0 };
-    if (payloads.length > 0) return { clicks: payloads.length, frames: payloads.map(frameOf), parts: [part] };
+    const damaged = isWhole ? stretch.clicks - count : 0;
+    const part = { stretch, clicks: count + damaged, damaged, to: from + used, cut: 0 };
+    if (count > 0) return { clicks: count, frames: runs, parts: [part] };
     settlePart(part);
     return null;
   }

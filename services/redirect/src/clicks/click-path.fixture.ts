@@ -39,6 +39,8 @@ type Trial = {
   disk?: Disk;
   capacity?: number;
   maxBytes?: number;
+  /** How busy the process is; not at all, unless a test says so. */
+  utilization?: () => number;
   answer: (clicks: readonly Click[], attempt: number) => SendResult;
 };
 
@@ -50,7 +52,13 @@ export async function stopPaths(): Promise<void> {
 
 let ids = 0;
 /** Starts it, with a spool where there is a disk. */
-export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, answer }: Trial) {
+export async function startPath({
+  disk,
+  capacity = 2000,
+  maxBytes = 10_000_000,
+  utilization = () => 0,
+  answer,
+}: Trial) {
   const ring = createClickRing(capacity);
   const sent: string[][] = [];
   const troubles: (string | null)[] = [];
@@ -62,7 +70,7 @@ export async function startPath({ disk, capacity = 2000, maxBytes = 10_000_000, 
   const spool =
     disk === undefined ? null : await openSpool({ ...place, fs: disk.fs, lock, start, now, onTrouble: () => {} });
   const options: ClickPathOptions = {
-    ...{ ring, start, capacity, spool, now, random: () => 0.99, countryOf: () => undefined },
+    ...{ ring, start, capacity, spool, now, utilization, random: () => 0.99, countryOf: () => undefined },
     send: async ({ frames }) => {
       const payloads = frames.flatMap((group) => splitFrames(group));
       const clicks = payloads.map((payload) => JSON.parse(payload.toString()) as Click);

@@ -8,6 +8,7 @@ import { createClickDrain, type DrainOptions } from "./click-drain.ts";
 import { createClickQueue } from "./click-queue.ts";
 import type { ClickRing } from "./click-ring.ts";
 import { createClickSender, type SenderOptions } from "./click-sender.ts";
+import { restMs } from "./give-way.ts";
 
 /** A usual click has 300 bytes as JSON. What the ring's capacity is to clicks before, this is to those behind it. */
 const MEMORY_BYTES_PER_CLICK = 512;
@@ -22,6 +23,8 @@ export type ClickPathOptions = Pick<SenderOptions, "send" | "now" | "random" | "
     /** Clicks that the ring can hold. */
     capacity: number;
     spool: Spool | null;
+    /** Share of the time since it was last asked in which this process had something to do, from 0 to 1. */
+    utilization: () => number;
     /** Tells the ingest what was dropped, at the very end. May reject. */
     tellDrops: (report: DropReport) => Promise<void>;
     /** Told when that failed: of how many clicks the statistics will not know. */
@@ -32,7 +35,7 @@ export type ClickPath = ReturnType<typeof createClickPath>;
 
 /** Starts carrying clicks at once, those first that an earlier process left in the spool. */
 export function createClickPath(options: ClickPathOptions) {
-  const { ring, start, capacity, spool, newClickId, countryOf, tellDrops, onUntold, ...sending } = options;
+  const { ring, start, capacity, spool, utilization, newClickId, countryOf, tellDrops, onUntold, ...sending } = options;
   // Without a spool it is the ring that is bounded.
   const queue = createClickQueue(spool === null ? Number.POSITIVE_INFINITY : capacity * MEMORY_BYTES_PER_CLICK);
   for (const left of spool?.left ?? []) queue.addLeft(left);
@@ -49,6 +52,10 @@ export function createClickPath(options: ClickPathOptions) {
     waiting: queue.clicks,
     lingerMs: spool === null ? 0 : LINGER_MS,
     onSettled: () => spool === null && drain.rouse(),
+    restMs: (tookMs) =>
+      spool === null
+        ? 0
+        : restMs({ utilization: utilization(), tookMs, spoolShare: spool.share(), unplaced: queue.unplaced() }),
   });
   const drain = createClickDrain({
     ...{ ring, queue, spool, newClickId, countryOf },
@@ -135,6 +142,7 @@ export function createClickPath(options: ClickPathOptions) {
     stats: () => ({
       batches: sender.counts().batches,
       failures: sender.counts().failures,
+      rests: sender.counts().rests,
       readFailures: batches.counts().readFailures,
       memoryBytes: queue.bytes(),
       /** Clicks that the next process on the spool will find, where this one ends now. */

@@ -24,14 +24,23 @@ export const isPlaced = ({ place }: Stretch): boolean => place !== null && !plac
 
 export type ClickQueue = ReturnType<typeof createClickQueue>;
 
-/** Creates a queue that keeps up to `memoryBytes` of frames in memory. */
+/**
+ * What is in a segment, too, is kept in memory only where it is soon sent: as much as some batches have, and nothing once
+ * clicks before it have to be read back. More would be a copy that nobody needs, and that the collector has to carry along.
+ */
+const COPY_BYTES = 1024 ** 2;
+
+/** Creates a queue that keeps up to `memoryBytes` of frames in memory; of those that are in a segment, too, 1 MiB at the most. */
 export function createClickQueue(memoryBytes: number) {
+  const copyBytes = Math.min(memoryBytes, COPY_BYTES);
   // A list whose front is cut off now and then: shift() of a long array moves all of it.
   let stretches: Stretch[] = [];
   let first = 0;
   let clicks = 0;
   let unplaced = 0;
   let bytes = 0;
+  /** Stretches that are in no memory. */
+  let unread = 0;
 
   /** In memory alone since their segment lost its name: to be written to another one. */
   let homeless: Stretch[] = [];
@@ -43,6 +52,7 @@ export function createClickQueue(memoryBytes: number) {
     clicks += stretch.clicks;
     if (!isPlaced(stretch)) unplaced += stretch.clicks;
     bytes += weigh(stretch);
+    if (stretch.frames === null) unread += 1;
   }
 
   /** Lengthens the last stretch where it ends at that place, and is in no memory. */
@@ -64,7 +74,8 @@ export function createClickQueue(memoryBytes: number) {
     /** A new group. Returns false where it has no place, neither in a segment nor in memory. */
     add(frames: Buffer, count: number, stored: Stored): boolean {
       const place = typeof stored === "string" ? null : stored;
-      const fits = bytes + frames.length + STRETCH_BYTES <= memoryBytes;
+      const room = place === null ? memoryBytes : unread > 0 ? 0 : copyBytes;
+      const fits = bytes + frames.length + STRETCH_BYTES <= room;
       if (!fits && place === null) return false;
       if (!fits && place !== null && extend(place, count)) return true;
       push({ clicks: count, frames: fits ? frames : null, place, uncertain: stored === "uncertain", isLeft: false });
@@ -84,6 +95,7 @@ export function createClickQueue(memoryBytes: number) {
       if (!isWhole) return;
       clicks -= stretch.clicks;
       bytes -= weigh(stretch);
+      if (stretch.frames === null) unread -= 1;
       first += 1;
       if (first < 1024 || first * 2 < stretches.length) return;
       stretches = stretches.slice(first);

@@ -27,6 +27,8 @@ export type SenderOptions = {
    * stores a thousand clicks in a transaction at little more than the price of one.
    */
   lingerMs: number;
+  /** How long to wait after a batch that was so long under way, so that others have the time; in ms. */
+  restMs?: (tookMs: number) => number;
   /** Milliseconds of a clock that never steps. */
   now: () => number;
   random: () => number;
@@ -38,12 +40,22 @@ export type SenderOptions = {
 
 /** Starts sending at once, in the background, until `stop`. */
 export function createClickSender(options: SenderOptions) {
-  const { batches, waiting, send, lingerMs, now, random, onTrouble, onSettled } = options;
-  const counts = { inserted: 0, duplicate: 0, deadLettered: 0, refused: 0, batchRefused: 0, batches: 0, failures: 0 };
+  const { batches, waiting, send, lingerMs, now, random, onTrouble, onSettled, restMs } = options;
+  const counts = {
+    inserted: 0,
+    duplicate: 0,
+    deadLettered: 0,
+    refused: 0,
+    batchRefused: 0,
+    batches: 0,
+    failures: 0,
+    rests: 0,
+  };
   const halt = new AbortController();
   let batch: Batch | null = null;
   let failuresInARow = 0;
   let sentAt = Number.NEGATIVE_INFINITY;
+  let restUntil = Number.NEGATIVE_INFINITY;
   let draining = false;
   const { pause, rouse } = createPauses();
   const finished = run();
@@ -61,7 +73,8 @@ export function createClickSender(options: SenderOptions) {
   function pauseNow(): number {
     if (batch !== null || draining) return 0;
     if (waiting() === 0) return IDLE_MS;
-    return waiting() >= CLICK_BATCH_LIMIT ? 0 : sentAt + lingerMs - now();
+    const linger = waiting() >= CLICK_BATCH_LIMIT ? 0 : sentAt + lingerMs - now();
+    return Math.max(linger, restUntil - now());
   }
 
   async function sendNext(): Promise<void> {
@@ -104,6 +117,10 @@ export function createClickSender(options: SenderOptions) {
     batch = null;
     batches.settle(sent);
     onSettled?.();
+    const rest = restMs?.(now() - sentAt) ?? 0;
+    if (rest <= 0) return;
+    counts.rests += 1;
+    restUntil = now() + rest;
   }
 
   return {

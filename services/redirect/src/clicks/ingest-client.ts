@@ -27,6 +27,9 @@ export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestC
   if (secret !== undefined) headers.Authorization = `Bearer ${secret}`;
   const checkResult = createValidator(ClickBatchResult);
   const makeBody = createBatchBody(sender);
+  // The memory of one batch serves for the next, as ever new memory of this size would wait for the collector. Only an ingest
+  // that has taken a batch has read all of it: after anything else a part may still be on its way.
+  let room: Buffer | undefined;
 
   return async ({ clicks, frames }: Pick<Batch, "clicks" | "frames">, signal: AbortSignal): Promise<SendResult> => {
     // One listener for each attempt, taken off again: a signal that lives as long as the process must not collect them.
@@ -34,16 +37,20 @@ export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestC
     const abort = () => attempt.abort();
     const deadline = setTimeout(abort, DEADLINE_MS);
     signal.addEventListener("abort", abort, { once: true });
+    const body = makeBody(frames, dropped(), room);
+    room = undefined;
     try {
       const { status, text } = await exchange(url, {
         method: "POST",
         headers,
-        body: makeBody(frames, dropped()),
+        body,
         signal: attempt.signal,
         maxBytes: ANSWER_MAX_BYTES,
       });
-      if (status === 200) return { kind: "stored", result: readResult(text, clicks) };
-      return { kind: kindOf(status), reason: `the ingest answered ${status}` };
+      if (status !== 200) return { kind: kindOf(status), reason: `the ingest answered ${status}` };
+      const result = readResult(text, clicks);
+      room = Buffer.from(body.buffer);
+      return { kind: "stored", result };
     } catch (error) {
       const reason =
         attempt.signal.aborted && !signal.aborted

@@ -9,7 +9,7 @@ import {
   UnknownFormat,
 } from "./account.ts";
 import type { FileSystem, SpoolFile } from "./file-system.ts";
-import { readFrames } from "./frame.ts";
+import { findFrames } from "./frame.ts";
 import { segmentName, segmentNumber } from "./segment.ts";
 
 /** Far longer than a frame; looking through so much takes some milliseconds, between which other things have their turn. */
@@ -134,9 +134,9 @@ async function lookThrough(
   let whole = 0;
   for (let at = from; at < size; ) {
     const length = Math.min(size - at, await file.read(part, at));
-    const { payloads, used, damaged } = readFrames(part.subarray(0, length), { last: at + length >= size });
-    whole += payloads.length;
-    clicks += payloads.length + damaged;
+    const { count, used, damaged } = findFrames(part.subarray(0, length), { last: at + length >= size });
+    whole += count;
+    clicks += count + damaged;
     if (used === 0) break;
     at += used;
   }

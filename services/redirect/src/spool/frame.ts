@@ -32,7 +32,7 @@ export function encodeFrames(payloads: readonly string[]): Buffer {
   return frames;
 }
 
-/** The payloads of frames that were encoded by this process and never left its memory: nothing is checked. */
+/** The payloads of whole frames: those that were encoded by this process, or were found. Nothing is checked. */
 export function splitFrames(frames: Buffer): Buffer[] {
   const payloads: Buffer[] = [];
   for (let at = 0; at < frames.length; ) {
@@ -43,14 +43,11 @@ export function splitFrames(frames: Buffer): Buffer[] {
   return payloads;
 }
 
-/** The frame of a payload that `readFrames` or `splitFrames` gave, in the same memory. */
-export function frameOf({ buffer, byteOffset, length }: Buffer): Buffer {
-  return Buffer.from(buffer, byteOffset - FRAME_HEAD, FRAME_HEAD + length);
-}
-
-export type FramesRead = {
-  /** Of whole and right frames, in order. They share their memory with the bytes that were read. */
-  payloads: Buffer[];
+export type FramesFound = {
+  /** Whole and right frames, in order, in stretches without damage. They share their memory with the bytes that were read. */
+  runs: Buffer[];
+  /** How many frames they are. */
+  count: number;
   /** How far was read: the next part begins there. */
   used: number;
   /** Stretches that are no frame. Each stands for one click at the least; how many there were nobody can tell. */
@@ -65,28 +62,45 @@ export type FramesToRead = {
 };
 
 /**
- * Reads frames from the beginning of `bytes`, and goes on behind whatever is none. Never throws.
+ * Finds frames from the beginning of `bytes`, and goes on behind whatever is none. Never throws, and makes no object for a
+ * frame: of a thousand in a batch the collector would have to carry each along.
  * Where more follows, `bytes` has to be longer than one frame for `used` to be more than 0.
  */
-export function readFrames(bytes: Buffer, { last, limit = Number.POSITIVE_INFINITY }: FramesToRead): FramesRead {
-  const payloads: Buffer[] = [];
+export function findFrames(bytes: Buffer, { last, limit = Number.POSITIVE_INFINITY }: FramesToRead): FramesFound {
+  const runs: Buffer[] = [];
+  let count = 0;
   let used = 0;
   let damaged = 0;
+  /** Where the stretch began that goes on; null in damage, which counts once. */
+  let runFrom: number | null = null;
   let inDamage = false;
-  while (used < bytes.length && payloads.length < limit) {
+  const endRun = () => {
+    if (runFrom !== null) runs.push(bytes.subarray(runFrom, used));
+    runFrom = null;
+  };
+  while (used < bytes.length && count < limit) {
     const end = findEnd(bytes, used);
     if (end !== null && end > bytes.length && !last) break;
     if (end !== null && isWhole(bytes, used, end)) {
-      payloads.push(bytes.subarray(used + FRAME_HEAD, end));
+      runFrom ??= used;
+      count += 1;
       used = end;
       inDamage = false;
       continue;
     }
+    endRun();
     if (!inDamage) damaged += 1;
     inDamage = true;
     used = findNext(bytes, used);
   }
-  return { payloads, used, damaged };
+  endRun();
+  return { runs, count, used, damaged };
+}
+
+/** The same, and the payload of each frame, in the same memory. */
+export function readFrames(bytes: Buffer, how: FramesToRead): FramesFound & { payloads: Buffer[] } {
+  const found = findFrames(bytes, how);
+  return { ...found, payloads: found.runs.flatMap((run) => splitFrames(run)) };
 }
 
 /** The next place behind `start` where a frame can begin, which takes two NUL bytes; where what is there may go on. */
@@ -108,8 +122,8 @@ function findEnd(bytes: Buffer, start: number): number | null {
  */
 function isWhole(bytes: Buffer, start: number, end: number): boolean {
   if (end > bytes.length) return false;
-  const payload = bytes.subarray(start + FRAME_HEAD, end);
-  return !payload.includes(0) && bytes.readUInt32LE(start + 4) === crc32c(bytes, start + FRAME_HEAD, end);
+  const nul = bytes.indexOf(0, start + FRAME_HEAD);
+  return (nul < 0 || nul >= end) && bytes.readUInt32LE(start + 4) === crc32c(bytes, start + FRAME_HEAD, end);
 }
 
 const isLength = (length: number) => length >= PAYLOAD_MIN && length <= PAYLOAD_MAX;

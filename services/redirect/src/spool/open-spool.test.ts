@@ -46,7 +46,7 @@ const FIRST = { number: 1, from: HEADER_BLOCK, clicks: 0 };
 /** Everything that is to be sent first. */
 async function readLeft(spool: Spool): Promise<string[]> {
   const parts = await Promise.all(
-    spool.left.map(({ segment, from }) => spool.read(segment, from, segment.size - from)),
+    spool.left.map(({ segment, from }) => spool.read(segment, from, Buffer.alloc(segment.size - from))),
   );
   return parts.flatMap((part) => readFrames(part, { last: true }).payloads.map((each) => each.toString()));
 }

@@ -166,6 +166,8 @@ function assemble(options: SpoolOptions, { lock, file, found, first, earlier, ba
     first,
     /** Clicks that processes before this one may have lost by an unclean end, at the most, and what they dropped. */
     earlier,
+    /** How much of `maxBytes` its segments occupy, from 0 to 1. */
+    share: () => segments.stats().bytes / options.maxBytes,
     stats: () => ({ ...segments.stats(), ...file.stats(), locksLost: names.lost() }),
   };
 }

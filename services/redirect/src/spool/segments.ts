@@ -265,9 +265,8 @@ export function createSegments(options: SegmentsOptions) {
         ? { number: nextNumber, from: 0, clicks: 0 }
         : { number: current.number, from: current.size, clicks: current.settled },
 
-    /** Reads a part of a segment. Rejects with the system's error. */
-    async read({ path, nameless, file: own }: Segment, from: number, length: number): Promise<Buffer> {
-      const part = Buffer.allocUnsafe(length);
+    /** Reads as much of a segment as `part` has room for, into it. Rejects with the system's error. */
+    async read({ path, nameless, file: own }: Segment, from: number, part: Buffer): Promise<Buffer> {
       if (nameless && own !== null) return part.subarray(0, await own.read(part, from));
       const file = await fs.open(path, "read");
       try {

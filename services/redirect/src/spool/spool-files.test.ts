@@ -96,7 +96,7 @@ describe("while it is in use", () => {
     disk.files.delete(stored.segment.path);
     await look(spool, 7);
     const frames = encodeFrames(payloads(0, 7));
-    expect(await spool.read(stored.segment, stored.from, frames.length)).toEqual(frames);
+    expect(await spool.read(stored.segment, stored.from, Buffer.alloc(frames.length))).toEqual(frames);
     expect(segmentOf(await append(spool, 7, 1)).number).toBe(2);
     spool.settle(stored.segment, 7);
     expect(disk.calls.filter((call) => call === "remove clicks-000000000001.spool")).toEqual([]);
