@@ -24,13 +24,16 @@ export type HttpServerOptions = {
   /** Refuse requests without a Host field unseen; default true. Who turns this off refuses them in its own words. */
   requireHost?: boolean;
   /**
-   * What requests and responses are to inherit from: those of an Express app, which otherwise changes the prototype of each
-   * of them, and so makes every access to them slow.
+   * The Express app that requests are for, which would otherwise change the prototype of each of them, and so make every
+   * access to them slow.
    */
-  prototypes?: { request: IncomingMessage; response: ServerResponse };
+  app?: ExpressLike;
   /** A request, its body included, must be here within this time; default 15 s. */
   requestTimeoutMs?: number;
 };
+
+/** What requests and responses of an Express app inherit from. */
+type ExpressLike = { request: IncomingMessage; response: ServerResponse };
 
 /** What one server counts; the numbers only grow, but for `open`. */
 export type ServerStats = {
@@ -75,7 +78,7 @@ const SILENT_AT_STOP_MS = 1000;
 export async function listen(listener: RequestListener, options: HttpServerOptions): Promise<RunningServer> {
   const { requireHost = true, requestTimeoutMs: requestTimeout = REQUEST_TIMEOUT_MS } = options;
   const headersTimeout = Math.min(HEADERS_TIMEOUT_MS, requestTimeout);
-  const classes = options.prototypes ? classesOf(options.prototypes) : {};
+  const classes = options.app ? classesFor(options.app) : {};
   const times = { requestTimeout, headersTimeout, requireHostHeader: requireHost };
   const server = createServer({ ...LIMITS, ...times, ...classes });
   // By default Node hides the fields after the first thousand. The size of the block bounds them already.
@@ -129,17 +132,18 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   return { port, server, stats, close: (timeoutMs) => closeServer(server, latest, timeoutMs) };
 }
 
-/** Classes for `http.createServer` (Node's manual, its options) whose instances have these prototypes from the beginning. */
-function classesOf({ request, response }: NonNullable<HttpServerOptions["prototypes"]>) {
-  function Request(this: IncomingMessage, ...given: unknown[]) {
-    Reflect.apply(IncomingMessage as unknown as () => void, this, given);
-  }
-  function Response(this: ServerResponse, ...given: unknown[]) {
-    Reflect.apply(ServerResponse as unknown as () => void, this, given);
-  }
-  Request.prototype = request;
-  Response.prototype = response;
-  return { IncomingMessage: Request, ServerResponse: Response } as unknown as ServerOptions;
+/**
+ * Classes for `http.createServer` (Node's manual, its options) whose instances have from the beginning the prototypes that
+ * the app would give them. They are subclasses, so that the engine makes room at once for all that Node's constructors
+ * set, and the app is told of them, as what it looks for is what they have.
+ */
+function classesFor(app: ExpressLike): ServerOptions {
+  class Request extends IncomingMessage {}
+  class Response extends ServerResponse {}
+  Object.setPrototypeOf(Request.prototype, app.request);
+  Object.setPrototypeOf(Response.prototype, app.response);
+  Object.assign(app, { request: Request.prototype, response: Response.prototype });
+  return { IncomingMessage: Request, ServerResponse: Response } as ServerOptions;
 }
 
 /** Runs before Node's own listener, which then meets a connection that has ended. */

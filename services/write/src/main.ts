@@ -278,7 +278,7 @@ await runService(logger, async (onStop) => {
   const { HOST: host, PORT: port } = config;
   const server = await listen(app, {
     ...{ port, host, maxConnections: MAX_CONNECTIONS, requireHost: false },
-    prototypes: { request: app.request, response: app.response },
+    app,
   });
   registerServerMetrics(metrics, server);
   onStop(() => server.close(DRAIN_MS));
