@@ -12,7 +12,7 @@ const busy = { utilization: 1, tookMs: 20, spoolShare: 0.1, unplaced: 0 };
 
 describe("the rest after a batch", () => {
   test.each([
-    ["seven times as long as it was under way, where redirects take all the time", busy, 140],
+    ["fifteen times as long as it was under way, where redirects take all the time", busy, 300],
     ["half a second at the most", { ...busy, tookMs: 5000 }, 500],
     ["none where a fifth of the time is left", { ...busy, utilization: 0.79 }, 0],
     ["none where half of the spool is taken", { ...busy, spoolShare: 0.51 }, 0],

@@ -4,8 +4,8 @@
 
 /** With less than a fifth of its time left, a process answers later than it could. */
 const BUSY_MIN = 0.8;
-/** A batch is under way for an eighth of the time then: statistics go on, later than usual. */
-const REST_PER_WORK = 7;
+/** A batch is under way for a sixteenth of the time then: statistics go on, later than usual. */
+const REST_PER_WORK = 15;
 /** Looks again that often: a burst that is over is noticed within half a second, also where a batch took very long. */
 const REST_MAX_MS = 500;
 /** The rest of the spool is for an ingest that is away. Of the usual size this is a minute's clicks of a busy core. */
