@@ -3,9 +3,7 @@
 set -eu
 
 case "${SERVICE:-}" in
-  # As `npm start` does: the memory that Node takes for what is young, in MiB.
-  redirect) exec node --max-semi-space-size=8 services/redirect/dist/main.js "$@" ;;
-  write | click-ingest) exec node "services/${SERVICE}/dist/main.js" "$@" ;;
+  write | redirect | click-ingest) exec node "services/${SERVICE}/dist/main.js" "$@" ;;
   secrets) exec node infra/container/make-secrets.mjs "$@" ;;
   migrate) exec node infra/container/migrate.mjs "$@" ;;
   admin-key) exec cat /run/linkfence-admin/admin-key ;;

@@ -20,7 +20,7 @@ export type Child = ReturnType<typeof startChild>;
  * @param print gets each line that it writes
  */
 export function startChild(plan: ServicePlan, env: Record<string, string>, print: (line: string) => void) {
-  const child = spawn(process.execPath, [...plan.flags, plan.entry], {
+  const child = spawn(process.execPath, [plan.entry], {
     env: { ...plan.env, ...env },
     detached: true,
     stdio: ["ignore", "pipe", "pipe", "ipc"],

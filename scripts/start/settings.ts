@@ -46,8 +46,6 @@ export type ServicePlan = {
   /** Name in the log. */
   name: string;
   entry: string;
-  /** Node's own, before it. */
-  flags: readonly string[];
   port: number;
   opsPort: number;
   /** Environment of the service, but for the database URLs. */
@@ -69,13 +67,6 @@ export type StartPlan = {
 const PLACEHOLDER_URL = "postgres://placeholder@127.0.0.1/placeholder";
 
 /**
- * Room for what is young: at the pace of a redirect that is half of what Node takes by itself (MiB, twice), and is looked
- * through ten times a second all the same. The memory is the only difference that was measured; half as much again and
- * what is young is kept as if it were old.
- */
-const FLAGS: Readonly<Record<string, readonly string[]>> = { redirect: ["--max-semi-space-size=8"] };
-
-/**
  * Reads everything that any part will be told, and refuses all faults at once.
  * @param env the environment; what concerns a service is handed on to it
  * @throws ConfigError
@@ -92,7 +83,6 @@ export function planStart(env: NodeJS.ProcessEnv): StartPlan {
   const plan = (name: string, folder: string, port: number, opsPort: number): ServicePlan => ({
     name,
     entry: `services/${folder}/dist/main.js`,
-    flags: FLAGS[folder] ?? [],
     port,
     opsPort,
     env: {

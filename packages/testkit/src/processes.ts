@@ -37,16 +37,10 @@ export function killStartedProcesses(): void {
  * Starts a Node program of the project as a process of its own.
  * @param entry path from the project's root, such as `services/write/dist/main.js`
  * @param env variables beside PATH and HOME; nothing else is inherited
- * @param flags Node's own, such as `--cpu-prof`
  */
-export function spawnProcess(
-  entry: string,
-  env: Record<string, string>,
-  args: readonly string[] = [],
-  flags: readonly string[] = [],
-): RunningProcess {
+export function spawnProcess(entry: string, env: Record<string, string>, args: readonly string[] = []): RunningProcess {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(process.execPath, [...flags, entry, ...args], {
+  const child = spawn(process.execPath, [entry, ...args], {
     cwd: ROOT,
     env: { PATH, HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],

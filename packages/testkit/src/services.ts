@@ -15,9 +15,6 @@ const OF_ALL = { PORT: "0", OPS_PORT: "0", LOG_LEVEL: "info" };
 /** A redirect process sets room for its links aside when it starts: for a million it takes half a second, and tests have few. */
 const DEFAULTS = { write: OF_ALL, "click-ingest": OF_ALL, redirect: { ...OF_ALL, CACHE_MAX_ENTRIES: "50000" } };
 
-/** As it is started for visitors. */
-const FLAGS = { write: [], "click-ingest": [], redirect: ["--max-semi-space-size=8"] };
-
 /** Of a redirect process: no clicks are stored and none are waited for, as nobody listens on the discard port. */
 export const WITHOUT_STATISTICS = { CLICK_INGEST_URL: "http://127.0.0.1:9", CLICK_FLUSH_TIMEOUT_MS: "0" };
 
@@ -31,7 +28,7 @@ export async function startService(
   env: Record<string, string>,
   timeoutMs?: number,
 ): Promise<RunningService> {
-  const child = spawnProcess(`services/${name}/dist/main.js`, { ...DEFAULTS[name], ...env }, [], FLAGS[name]);
+  const child = spawnProcess(`services/${name}/dist/main.js`, { ...DEFAULTS[name], ...env });
   const { port, opsPort } = await child.logged((record) => record.message === "listening", timeoutMs);
   return { ...child, url: `http://127.0.0.1:${String(port)}`, opsUrl: `http://127.0.0.1:${String(opsPort)}` };
 }
