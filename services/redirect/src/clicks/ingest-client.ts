@@ -37,9 +37,9 @@ export function createIngestClient({ baseUrl, sender, secret, dropped }: IngestC
     const abort = () => attempt.abort();
     const deadline = setTimeout(abort, DEADLINE_MS);
     signal.addEventListener("abort", abort, { once: true });
-    const body = makeBody(frames, dropped(), room);
-    room = undefined;
     try {
+      const body = makeBody(frames, dropped(), room);
+      room = undefined;
       const { status, text } = await exchange(url, {
         method: "POST",
         headers,
