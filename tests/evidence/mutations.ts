@@ -24,7 +24,7 @@ export const mutations: readonly Mutation[] = [
     edits: [
       {
         file: "services/redirect/src/cache/link-cache.ts",
-        find: "      if (versions !== undefined && entry.version < (versions.get(entry.code) ?? 0)) return false;\n",
+        find: "      if (entry.version < (versions?.get(entry.code) ?? 0)) return false;\n",
         replace: "",
       },
     ],

@@ -33,13 +33,13 @@ export function createLinkCache(options: LinkCacheOptions) {
     get(code: string): Entry | undefined {
       const entry = known.get(code);
       // Mostly there is nothing else to look through, and a look that finds nothing is not free either.
-      if (entry !== undefined || unknown === undefined || unknown.size === 0) return entry;
+      if (entry !== undefined || !unknown?.size) return entry;
       const remembered = unknown.get(code);
       return remembered?.era === era ? remembered.entry : undefined;
     },
     /** Keeps an answer. Returns false, and keeps nothing, when a newer version of the link is known to exist. */
     put(entry: Entry): boolean {
-      if (versions !== undefined && entry.version < (versions.get(entry.code) ?? 0)) return false;
+      if (entry.version < (versions?.get(entry.code) ?? 0)) return false;
       if (entry.kind === "unknown") {
         known.delete(entry.code);
         unknown ??= new LRUCache({ max: maxUnknown });

@@ -4,9 +4,9 @@ import { FRAME_HEAD } from "../spool/frame.ts";
 const END = Buffer.from("]}");
 /** A comma and three spaces, and four spaces, as numbers of four bytes, least significant first. */
 const COMMA = 0x20_20_20_2c;
+const SPACES = 0x20_20_20_20;
 /** Batches differ a little in size. */
 const ROUND = 65_536;
-const SPACES = 0x20_20_20_20;
 
 /**
  * Creates the function that makes a batch of clicks that are JSON already, out of whole frames as they lie in memory: each is

@@ -28,7 +28,7 @@ export type SenderOptions = {
    */
   lingerMs: number;
   /** How long to wait after a batch that was so long under way, so that others have the time; in ms. */
-  restMs?: (tookMs: number) => number;
+  restMs: (tookMs: number) => number;
   /** Milliseconds of a clock that never steps. */
   now: () => number;
   random: () => number;
@@ -117,7 +117,7 @@ export function createClickSender(options: SenderOptions) {
     batch = null;
     batches.settle(sent);
     onSettled?.();
-    const rest = restMs?.(now() - sentAt) ?? 0;
+    const rest = restMs(now() - sentAt);
     if (rest <= 0) return;
     counts.rests += 1;
     restUntil = now() + rest;

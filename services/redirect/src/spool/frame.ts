@@ -71,7 +71,7 @@ export function findFrames(bytes: Buffer, { last, limit = Number.POSITIVE_INFINI
   let count = 0;
   let used = 0;
   let damaged = 0;
-  /** Where the stretch began that goes on; null in damage, which counts once. */
+  /** Where the stretch began that goes on; null before the first frame and in damage. */
   let runFrom: number | null = null;
   let inDamage = false;
   const endRun = () => {
