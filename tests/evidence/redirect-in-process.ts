@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createDatabase, type Database } from "@linkfence/db";
 import { createFollower, type Follower, type Moment, type RestartCause, readChanges } from "@linkfence/link-feed";
-import { listen } from "@linkfence/service-shell";
+import { KEEP_ALIVE_MS, listen } from "@linkfence/service-shell";
 import { createHttpClient, createTestDatabase, type HttpRequest, type TestDatabase, waitFor } from "@linkfence/testkit";
 import { createApp } from "../../services/redirect/src/app.ts";
 import { createLinkCache, type LinkCache } from "../../services/redirect/src/cache/link-cache.ts";
@@ -13,6 +13,7 @@ import { createLoader, type Loader } from "../../services/redirect/src/cache/loa
 import { createReadBatches, type ReadBatches } from "../../services/redirect/src/cache/read-batches.ts";
 import { createClickRing } from "../../services/redirect/src/clicks/click-ring.ts";
 import { createHotPath } from "../../services/redirect/src/http/hot-path.ts";
+import { createPlainConnections } from "../../services/redirect/src/http/plain-connections.ts";
 import { registerInstance } from "../../services/redirect/src/store/instance.ts";
 import { createLinkReader, mayBeOfOneRow } from "../../services/redirect/src/store/links.ts";
 
@@ -62,7 +63,8 @@ export async function startRedirectInProcess(options: InProcessOptions) {
   });
   const parts = assemble({ readLink: reads.read, ttlMs, now, weakening: options.weakening ?? {} });
   const app = createApp({ hotPath: parts.hotPath, onError: () => {} });
-  const address = { port: 0, host: "127.0.0.1", maxConnections: MAX_CONNECTIONS, requireHost: false };
+  const owner = createPlainConnections({ follow: parts.hotPath.follow, fields: [], keepAliveMs: KEEP_ALIVE_MS });
+  const address = { port: 0, host: "127.0.0.1", maxConnections: MAX_CONNECTIONS, requireHost: false, owner };
   const server = await listen(parts.hotPath.handle(app), address);
   const follower = startFollower({ lookup: parts.lookup, database: feed, emit: hooks.emit, ttlMs, now });
 

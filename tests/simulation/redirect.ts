@@ -1,12 +1,11 @@
 // A redirect process of the product on a simulated machine, put together as services/redirect/src/main.ts does.
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { createFollower, type FollowOptions } from "@linkfence/link-feed";
 import { createLinkCache } from "../../services/redirect/src/cache/link-cache.ts";
 import { createLinkLookup, type LinkLookup } from "../../services/redirect/src/cache/link-lookup.ts";
 import { createLoader, type Loader } from "../../services/redirect/src/cache/loader.ts";
 import { createClickRing } from "../../services/redirect/src/clicks/click-ring.ts";
 import type { LinkRow } from "../../services/redirect/src/domain/entry.ts";
-import { createHotPath } from "../../services/redirect/src/http/hot-path.ts";
+import { type Asker, createHotPath } from "../../services/redirect/src/http/hot-path.ts";
 import type { Asked } from "./judge.ts";
 import { createLine } from "./line.ts";
 import { createProcess, type Process } from "./process.ts";
@@ -16,10 +15,9 @@ import type { World } from "./world.ts";
 const SMALL_CACHE = { maxEntries: 8, maxBytes: 1_000_000, maxUnknown: 1, maxVersions: 8 };
 /** A process that is told to stop waits so many TTLs for the requests it has. */
 const DRAIN_TTLS = 0.5;
-/** HEAD, so that no click is made; no part of an answer depends on what else a request says. */
-const REQUEST = { method: "HEAD", headers: {} } as IncomingMessage;
 /** Texts that are there already: a new one for each answer would be dear. */
 const ANSWERS: Record<number, string> = { 302: "answer 302", 410: "answer 410", 503: "answer 503" };
+const STATUS = { gone: 410, "not-found": 404, unavailable: 503 };
 
 export type Redirect = ReturnType<typeof startRedirect>;
 
@@ -67,18 +65,19 @@ export function startRedirect(world: World, name: string, ttlMs: number) {
   };
   const follower = createFollower(twin.follow?.(options, { process, lookup, dice }) ?? options);
 
-  function answerTo(asked: Asked): ServerResponse {
-    const response = {
-      destroyed: false,
-      writeHead(status: number) {
-        world.tell?.(`${name} answers a request for ${asked.code} of ${asked.startedAt} with ${status}`);
-        world.count(ANSWERS[status] ?? "another answer");
-        open -= 1;
-        judge.answered(asked, status);
-      },
-      end() {},
+  /** No click is made, and no part of an answer depends on what else a request says. */
+  function askerOf(asked: Asked): Asker {
+    const answer = (status: number) => {
+      world.tell?.(`${name} answers a request for ${asked.code} of ${asked.startedAt} with ${status}`);
+      world.count(ANSWERS[status] ?? "another answer");
+      open -= 1;
+      judge.answered(asked, status);
     };
-    return response as unknown as ServerResponse;
+    return {
+      ...{ clicks: false, rawHeaders: [], address: undefined, isOver: () => false },
+      redirect: () => answer(302),
+      show: (page) => answer(STATUS[page]),
+    };
   }
 
   /** Takes its row out as soon as nobody waits for an answer, or some time later. */
@@ -103,7 +102,7 @@ export function startRedirect(world: World, name: string, ttlMs: number) {
       process.deliver(() => {
         open += 1;
         const asked = judge.started(code, name, ttlMs / process.rate);
-        hotPath.serve(REQUEST, answerTo(asked), code);
+        hotPath.follow(askerOf(asked), code);
       });
     },
     /** As SIGTERM. */

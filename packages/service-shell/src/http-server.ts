@@ -8,6 +8,7 @@ import {
 } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { type ConnectionOwner, setBefore } from "./connection-owner.ts";
 import { isLongUpload } from "./long-upload.ts";
 
 export type HttpServerOptions = {
@@ -28,6 +29,8 @@ export type HttpServerOptions = {
    * access to them slow.
    */
   app?: ExpressLike;
+  /** Has new connections before Node's HTTP, which gets those that it passes on. */
+  owner?: ConnectionOwner;
   /** A request, its body included, must be here within this time; default 15 s. */
   requestTimeoutMs?: number;
 };
@@ -56,12 +59,13 @@ export type RunningServer = {
 /** Slow senders are cut off within seconds: a header block needs a few, the largest batch over a slow line some more. */
 const HEADERS_TIMEOUT_MS = 5000;
 const REQUEST_TIMEOUT_MS = 15_000;
+/** Above the idle time of common load balancers (60 s), so that they close first and never write into a closed socket. */
+export const KEEP_ALIVE_MS = 72_000;
 /** A header block of a browser, the request's target included, is far below 8 KiB. */
 const LIMITS: ServerOptions = {
   connectionsCheckingInterval: 1000,
   maxHeaderSize: 8192,
-  // Above the idle time of common load balancers (60 s), so that they close first and never write into a closed socket.
-  keepAliveTimeout: 72_000,
+  keepAliveTimeout: KEEP_ALIVE_MS,
 };
 
 /**
@@ -81,6 +85,7 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   const classes = options.app ? classesFor(options.app) : {};
   const times = { requestTimeout, headersTimeout, requireHostHeader: requireHost };
   const server = createServer({ ...LIMITS, ...times, ...classes });
+  if (options.owner) setBefore(server, options.owner);
   // By default Node hides the fields after the first thousand. The size of the block bounds them already.
   server.maxHeadersCount = 0;
   server.setTimeout(STALLED_MS);
@@ -129,7 +134,12 @@ export async function listen(listener: RequestListener, options: HttpServerOptio
   });
   const { port } = server.address() as AddressInfo;
   const stats = () => ({ ...counts, open: latest.size });
-  return { port, server, stats, close: (timeoutMs) => closeServer(server, latest, timeoutMs) };
+  return {
+    port,
+    server,
+    stats,
+    close: (timeoutMs) => closeServer(server, { latest, owner: options.owner }, timeoutMs),
+  };
 }
 
 /**
@@ -157,6 +167,7 @@ function refuseBeyond(maxConnections: number, server: Server, latest: Latest): v
 
 /** The open connections, each with the response to its latest request. Responses of a connection end in order. */
 type Latest = ReadonlyMap<Duplex, ServerResponse | null>;
+type Connections = { latest: Latest; owner: ConnectionOwner | undefined };
 
 /**
  * Has the listener answer the server's requests, and notes each before. One assignment a request, and no listener of its own:
@@ -233,16 +244,19 @@ function briefAnswer(status: string): string {
  * closes first, which Node's own `close` of an HTTP server does last: whoever sees an idle connection end and connects
  * anew is then refused, and can go elsewhere, instead of being accepted by the kernel and reset.
  */
-function closeServer(server: Server, latest: Latest, timeoutMs: number): Promise<void> {
+function closeServer(server: Server, { latest, owner }: Connections, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const silentUntil = performance.now() + Math.min(SILENT_AT_STOP_MS, timeoutMs);
     const sweep = setInterval(() => {
       server.closeIdleConnections();
+      owner?.endIdle();
       // Node does not call a connection idle that has sent nothing so far, or a part of a request.
       if (performance.now() < silentUntil) return;
-      for (const [socket, response] of latest) if (!isPending(response)) socket.destroy();
+      for (const [socket, response] of latest) if (!isPending(response) && !owner?.isPending(socket)) socket.destroy();
     }, 50);
-    const force = setTimeout(() => server.closeAllConnections(), timeoutMs);
+    const force = setTimeout(() => {
+      for (const socket of latest.keys()) socket.destroy();
+    }, timeoutMs);
     NetServer.prototype.close.call(server, () => {
       clearInterval(sweep);
       clearTimeout(force);
@@ -250,5 +264,6 @@ function closeServer(server: Server, latest: Latest, timeoutMs: number): Promise
     });
     // Ends the idle connections, and the timer that checks for slow requests.
     server.close();
+    owner?.endIdle();
   });
 }

@@ -1,7 +1,8 @@
 export { ConfigError, readConfig, setting } from "./config.ts";
+export type { ConnectionOwner, PassOn } from "./connection-owner.ts";
 export { type ExchangeOptions, exchange } from "./http-exchange.ts";
 export { registerServerMetrics } from "./http-metrics.ts";
-export { type HttpServerOptions, listen, type RunningServer } from "./http-server.ts";
+export { type HttpServerOptions, KEEP_ALIVE_MS, listen, type RunningServer } from "./http-server.ts";
 export { isJsonInUtf8, isJsonPatchInUtf8 } from "./json-media-type.ts";
 export { isCsvInUtf8, isJsonLinesInUtf8 } from "./lines-media-type.ts";
 export { createLogger, type Logger, type LogLevel, redact } from "./logger.ts";

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import express, { type Express, type NextFunction } from "express";
 import { resolve } from "./domain/entry.ts";
 import { askedFor } from "./domain/path.ts";
-import { sendGone, sendNotFound, sendPreview, sendUnavailable } from "./http/answers.ts";
+import { sendLinkPage, sendPreview } from "./http/answers.ts";
 import type { HotPath } from "./http/hot-path.ts";
 
 /** Crawlers are asked to stay away: each request of theirs would be one more click that nobody made. */
@@ -26,11 +26,10 @@ export function createApp({ hotPath, onError }: AppDeps): Express {
   async function preview(request: IncomingMessage, response: ServerResponse, code: string): Promise<void> {
     const found = await hotPath.readThrough(code).catch(() => null);
     if (response.destroyed || response.headersSent) return;
-    if (!found) return sendUnavailable(request, response);
+    if (!found) return sendLinkPage(request, response, "unavailable");
     const outcome = resolve(found.entry, found.at.mono);
     if (outcome === "redirect") sendPreview(request, response, found.entry.target);
-    else if (outcome === "gone") sendGone(request, response);
-    else sendNotFound(request, response);
+    else sendLinkPage(request, response, outcome);
   }
 
   app.use(async (request: IncomingMessage, response: ServerResponse) => {
@@ -41,12 +40,12 @@ export function createApp({ hotPath, onError }: AppDeps): Express {
       response.setHeader("Cache-Control", "no-store");
       response.setHeader("Content-Type", "text/plain; charset=utf-8");
       response.end(ROBOTS);
-    } else sendNotFound(request, response);
+    } else sendLinkPage(request, response, "not-found");
   });
   // Express knows an error handler by its four parameters.
   app.use((error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
     onError(error);
-    if (!response.headersSent) sendUnavailable(request, response);
+    if (!response.headersSent) sendLinkPage(request, response, "unavailable");
     else response.destroy();
   });
   return app;

@@ -10,7 +10,7 @@ import {
   createLogger,
   createMetrics,
   createOpsHandler,
-  type Logger,
+  KEEP_ALIVE_MS,
   listen,
   type Readiness,
   registerServerMetrics,
@@ -32,7 +32,9 @@ import { createLastDrops } from "./clicks/last-drops.ts";
 import { readRedirectConfig } from "./config.ts";
 import { createHotPath } from "./http/hot-path.ts";
 import { createOriginReader } from "./http/origin.ts";
+import { createPlainConnections } from "./http/plain-connections.ts";
 import { registerMetrics } from "./metrics.ts";
+import { createRareWarning } from "./rare-warning.ts";
 import type { Start } from "./spool/account.ts";
 import { realFileSystem } from "./spool/file-system.ts";
 import { lockDirectory } from "./spool/lock.ts";
@@ -59,7 +61,7 @@ const now = () => ({ mono: performance.now(), wall: Date.now() });
 const random = Math.random;
 const ttlMs = config.CACHE_TTL_MS;
 const followsFeed = config.LISTEN_ENABLED || config.POLL_INTERVAL_MS > 0;
-const warn = createRareWarning(logger);
+const warn = createRareWarning(logger, () => performance.now());
 const start = { incarnation: randomUUID(), at: Date.now() };
 
 if (member) await runService(logger, serve, member);
@@ -108,11 +110,13 @@ async function serve(onStop: (undo: Undo) => void): Promise<void> {
   const { CLICK_COUNTRY_HEADER: countryHeader, CLICK_ADDRESS_HEADER: addressHeader } = config;
   const originOf = createOriginReader({ countryHeader, addressHeader, looksUp: lookUp !== null });
   const hotPath = createHotPath({ lookup, ring, now, debugEntryAge: config.DEBUG_ENTRY_AGE, onLoadError, originOf });
+  const fields = [countryHeader, addressHeader].filter((name) => name !== undefined);
+  const plain = createPlainConnections({ follow: hotPath.follow, fields, keepAliveMs: KEEP_ALIVE_MS });
   const app = createApp({ hotPath, onError: (error) => logger.error("a request failed", { error }) });
 
   const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config;
   const server = await listen(hotPath.handle(app), {
-    ...{ port, host, maxConnections, requireHost: false, isShared: member !== null },
+    ...{ port, host, maxConnections, requireHost: false, isShared: member !== null, owner: plain },
   });
   const address = `${hostname()}:${server.port}`;
   const follower = startFollower(databases.feed, lookup, member ? `${address} worker ${member.number}` : address);
@@ -123,11 +127,11 @@ async function serve(onStop: (undo: Undo) => void): Promise<void> {
   const wake = config.LISTEN_ENABLED ? startWake(lookup, follower) : null;
   onStop(() => wake?.stop());
   onStop(() => server.close(DRAIN_MS - (member?.isRetiring() ? SILENT_MS : config.STOP_DELAY_MS)));
-  onStop(() => (member?.isRetiring() ? letConnectionsEnd(server) : undefined));
+  onStop(() => (member?.isRetiring() ? letConnectionsEnd(server, plain) : undefined));
 
   const syncAgeMs = () => lookup.syncAge(performance.now(), Date.now());
   const metrics = createMetrics();
-  registerMetrics(metrics, { hotPath, lookup, reads, follower, wake, clicks, spool, databases, syncAgeMs });
+  registerMetrics(metrics, { hotPath, plain, lookup, reads, follower, wake, clicks, spool, databases, syncAgeMs });
   registerServerMetrics(metrics, server);
   let stopping = false;
   const readinessNow = () =>
@@ -284,15 +288,4 @@ function readiness(syncAgeMs: number, wake: Wake | null): Readiness {
     return { ready: false, reason };
   }
   return { ready: true };
-}
-
-/** During an outage each request would log the same line; one in ten seconds tells as much. */
-function createRareWarning(log: Logger): (message: string, error?: unknown) => void {
-  const last = new Map<string, number>();
-  return (message, error) => {
-    const at = performance.now();
-    if (at - (last.get(message) ?? Number.NEGATIVE_INFINITY) < 10_000) return;
-    last.set(message, at);
-    log.warn(message, error === undefined ? {} : { error });
-  };
 }

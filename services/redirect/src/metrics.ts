@@ -5,11 +5,13 @@ import type { LinkLookup } from "./cache/link-lookup.ts";
 import type { ReadBatches } from "./cache/read-batches.ts";
 import type { ClickPath } from "./clicks/click-path.ts";
 import type { HotPath } from "./http/hot-path.ts";
+import type { PlainConnections } from "./http/plain-connections.ts";
 import { NO_DROPS } from "./spool/drops.ts";
 import type { Spool } from "./spool/open-spool.ts";
 
 export type Measured = {
   hotPath: HotPath;
+  plain: Pick<PlainConnections, "stats">;
   lookup: LinkLookup;
   reads: ReadBatches;
   follower: Follower;
@@ -23,8 +25,14 @@ export type Measured = {
 /** Registers everything this service tells about itself. All of it is read when the page is asked for. */
 export function registerMetrics(metrics: Metrics, measured: Measured): void {
   const { counter, gauge } = metrics;
-  const { hotPath, lookup, reads, follower, wake, databases, syncAgeMs } = measured;
+  const { hotPath, plain, lookup, reads, follower, wake, databases, syncAgeMs } = measured;
   counter("linkfence_answers_total", "requests answered, by outcome", hotPath.counts, "outcome");
+  gauge("linkfence_plain_connections", "connections with plain requests alone so far", () => plain.stats().open);
+  counter(
+    "linkfence_connections_passed_on_total",
+    "connections whose requests Node's server reads",
+    () => plain.stats().passedOn,
+  );
 
   const cache = () => lookup.stats();
   counter("linkfence_cache_hits_total", "answers from memory", () => cache().hits);

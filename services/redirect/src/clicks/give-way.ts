@@ -2,8 +2,12 @@
 // and only a part of them is sent. What is behind the ingest may share its cores with redirects, and whoever stores clicks
 // at such a time takes from whoever wants to be redirected. Once there is time again, all that waits is sent at once.
 
-/** With less than a fifth of its time left, a process answers later than it could. */
-const BUSY_MIN = 0.8;
+/**
+ * With half of its time taken, a process that shares cores with the ingest answers later than it could. With a bound near what
+ * it takes where it is busy, it would fall from one state into the other by itself: storing clicks slows the visitors down,
+ * which makes it less busy, so that more is stored.
+ */
+const BUSY_MIN = 0.5;
 /** A batch is under way for a sixteenth of the time then: statistics go on, later than usual. */
 const REST_PER_WORK = 15;
 /** Looks again that often: a burst that is over is noticed within half a second, also where a batch took very long. */

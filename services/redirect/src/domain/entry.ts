@@ -63,11 +63,6 @@ export function makeEntry(code: string, row: LinkRow | null, { loadedAt, ttlMs }
   };
 }
 
-/** Header fields of the redirect. Made for each answer: kept, they would be a sixth of the memory. */
-export function redirectHeaders(entry: Entry) {
-  return { Location: entry.target, "Cache-Control": "no-store", "Content-Length": "0" };
-}
-
 export type Outcome = "redirect" | "gone" | "not-found";
 
 /** What a visitor is answered. At exactly its instant a link has expired. */

@@ -31,29 +31,57 @@ const BAD_REQUEST: Answer = {
   page: { title: "Bad request", text: "The request has no path of its own, or not one Host." },
 };
 
-/** A person's browser asks for HTML; everything else gets one line. */
-function send(request: IncomingMessage, response: ServerResponse, { status, headers, page }: Answer): void {
-  const html = request.headers.accept?.includes("text/html") ?? false;
+/** A page as it is sent: `headers` in their order, and a body in ASCII or, where it shows a target, in UTF-8. */
+export type Rendered = { status: number; headers: Record<string, string | number>; body: string };
+
+function render({ status, headers, page }: Answer, html: boolean): Rendered {
   const body = html ? pageHtml(page) : `${page.plain ?? `${status} ${page.title}. ${page.text}`}\n`;
-  response.writeHead(status, {
-    ...headers,
-    "Cache-Control": "no-store",
-    "Content-Type": html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8",
-    "Content-Length": Buffer.byteLength(body),
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    Vary: "Accept",
-  });
+  return {
+    status,
+    headers: {
+      ...headers,
+      "Cache-Control": "no-store",
+      "Content-Type": html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8",
+      "Content-Length": Buffer.byteLength(body),
+      "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+      Vary: "Accept",
+    },
+    body,
+  };
+}
+
+/**
+ * A person's browser asks for HTML; everything else gets one line.
+ * @param rawHeaders names and values of the fields, in turn, as Node gives them
+ */
+export function wantsHtml(rawHeaders: readonly string[]): boolean {
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 6 && name.toLowerCase() === "accept" && rawHeaders[index + 1]?.includes("text/html"))
+      return true;
+  }
+  return false;
+}
+
+/** What a link is answered with that leads nowhere, or nowhere now. */
+export type LinkPage = "not-found" | "gone" | "unavailable";
+const LINK_PAGES: Record<LinkPage, Answer> = { "not-found": NOT_FOUND, gone: GONE, unavailable: UNAVAILABLE };
+
+/** Makes such a page for whoever writes it to a connection himself. */
+export const renderLinkPage = (page: LinkPage, html: boolean): Rendered => render(LINK_PAGES[page], html);
+
+function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  const { status, headers, body } = render(answer, wantsHtml(request.rawHeaders));
+  response.writeHead(status, headers);
   response.end(body);
 }
 
-export const sendNotFound = (request: IncomingMessage, response: ServerResponse) => send(request, response, NOT_FOUND);
-export const sendGone = (request: IncomingMessage, response: ServerResponse) => send(request, response, GONE);
+export const sendLinkPage = (request: IncomingMessage, response: ServerResponse, page: LinkPage) =>
+  send(request, response, LINK_PAGES[page]);
 export const sendMethodNotAllowed = (request: IncomingMessage, response: ServerResponse) =>
   send(request, response, METHOD_NOT_ALLOWED);
-export const sendUnavailable = (request: IncomingMessage, response: ServerResponse) =>
-  send(request, response, UNAVAILABLE);
 export const sendBadRequest = (request: IncomingMessage, response: ServerResponse) =>
   send(request, response, BAD_REQUEST);
 

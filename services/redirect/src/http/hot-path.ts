@@ -4,10 +4,12 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { findRequestFault } from "@linkfence/service-shell";
 import type { LinkLookup } from "../cache/link-lookup.ts";
 import type { ClickRing } from "../clicks/click-ring.ts";
-import { type Entry, type Moment, type Outcome, redirectHeaders, resolve } from "../domain/entry.ts";
+import { type Entry, type Moment, type Outcome, resolve } from "../domain/entry.ts";
 import { codeInUrl } from "../domain/path.ts";
 import { readVisitor } from "../domain/visitor.ts";
-import { sendBadRequest, sendGone, sendMethodNotAllowed, sendNotFound, sendUnavailable } from "./answers.ts";
+import { type LinkPage, sendBadRequest, sendMethodNotAllowed } from "./answers.ts";
+import { askerOf } from "./node-asker.ts";
+import type { FromSomewhere } from "./origin.ts";
 
 /** A read that was answered too late to be used is repeated once; after that the visitor is told to try again. */
 const READS = 2;
@@ -21,7 +23,18 @@ export type HotPathDeps = {
   /** Told about a load that failed. */
   onLoadError: (error: unknown) => void;
   /** Takes from a request what tells of its country; missing where nobody wants to know. */
-  originOf?: ((request: IncomingMessage) => string | undefined) | null;
+  originOf?: ((request: FromSomewhere) => string | undefined) | null;
+};
+
+/** Who asks for a link, and what is done with the answer. It is given one, or none where it is over. */
+export type Asker = FromSomewhere & {
+  /** A redirect of it is a click. */
+  readonly clicks: boolean;
+  /** There is nobody any more to give an answer to. Asked only of who had to wait for the database. */
+  isOver(): boolean;
+  /** @param ageMs age of the entry, where it is to be told */
+  redirect(target: string, ageMs: number | null, wall: number): void;
+  show(page: LinkPage, wall: number): void;
 };
 
 export type Answered = Outcome | "unavailable" | "method-not-allowed" | "bad-request";
@@ -39,16 +52,15 @@ export function createHotPath(deps: HotPathDeps) {
     "bad-request": 0,
   };
 
-  function answer(request: IncomingMessage, response: ServerResponse, entry: Entry, { mono, wall }: Moment): void {
+  function answer(asker: Asker, entry: Entry, { mono, wall }: Moment): void {
     const outcome = resolve(entry, mono);
     counts[outcome] += 1;
-    if (outcome === "gone") sendGone(request, response);
-    else if (outcome === "not-found") sendNotFound(request, response);
-    else {
-      response.writeHead(302, debugEntryAge ? withAge(entry, mono) : redirectHeaders(entry));
-      response.end();
-      if (request.method === "GET") ring.push(entry, wall, readVisitor(request.rawHeaders), originOf?.(request));
+    if (outcome !== "redirect") {
+      asker.show(outcome, wall);
+      return;
     }
+    asker.redirect(entry.target, debugEntryAge ? mono - entry.loadedAt.mono : null, wall);
+    if (asker.clicks) ring.push(entry, wall, readVisitor(asker.rawHeaders), originOf?.(asker));
   }
 
   /** Reads a link from the database. Tells of an entry that is young enough to be used at that instant, or of none. */
@@ -72,26 +84,30 @@ export function createHotPath(deps: HotPathDeps) {
     );
   }
 
-  function answerFromDatabase(request: IncomingMessage, response: ServerResponse, code: string): void {
+  function answerFromDatabase(asker: Asker, code: string): void {
     readAndTell(code, (entry, at, error) => {
       if (error !== null) onLoadError(error);
-      // Its client is gone, or was answered by the server for what came behind the head of the request.
-      if (response.destroyed || response.headersSent) return;
-      if (entry) answer(request, response, entry, at);
+      // Who left followed nothing, and is no click.
+      if (asker.isOver()) return;
+      if (entry) answer(asker, entry, at);
       else {
         counts.unavailable += 1;
-        sendUnavailable(request, response);
+        asker.show("unavailable", at.wall);
       }
     });
   }
 
-  /** Answers a request for a link. */
-  function serve(request: IncomingMessage, response: ServerResponse, code: string): void {
+  /** Answers who asks for a link. */
+  function follow(asker: Asker, code: string): void {
     const at = now();
     const entry = lookup.find(code, at.mono, at.wall);
-    if (entry) answer(request, response, entry, at);
-    else answerFromDatabase(request, response, code);
+    if (entry) answer(asker, entry, at);
+    else answerFromDatabase(asker, code);
   }
+
+  /** Answers a request of Node's for a link. */
+  const serve = (request: IncomingMessage, response: ServerResponse, code: string) =>
+    follow(askerOf(request, response), code);
 
   /** The method is judged before anything is looked up, so that it tells nothing about which links exist. */
   function handle(app: RequestListener): RequestListener {
@@ -113,9 +129,5 @@ export function createHotPath(deps: HotPathDeps) {
     };
   }
 
-  return { handle, serve, readThrough, counts: () => ({ ...counts }) };
-}
-
-function withAge(entry: Entry, mono: number): Record<string, string> {
-  return { ...redirectHeaders(entry), "X-Entry-Age-Ms": (mono - entry.loadedAt.mono).toFixed(3) };
+  return { handle, serve, follow, readThrough, counts: () => ({ ...counts }) };
 }

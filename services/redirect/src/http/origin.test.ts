@@ -1,13 +1,12 @@
-import type { IncomingMessage } from "node:http";
 import { describe, expect, test } from "@jest/globals";
 import { createOriginReader, type OriginSettings } from "./origin.ts";
 
-const request = (headers: Record<string, string>) =>
-  ({ headers, socket: { remoteAddress: "192.0.2.1" } }) as unknown as IncomingMessage;
-const read = (settings: Partial<OriginSettings>, headers: Record<string, string>) =>
-  createOriginReader({ countryHeader: undefined, addressHeader: undefined, looksUp: false, ...settings })?.(
-    request(headers),
-  );
+/** `headers` by their names, of several values each is a field. */
+const read = (settings: Partial<OriginSettings>, headers: Record<string, string | string[]>) =>
+  createOriginReader({ countryHeader: undefined, addressHeader: undefined, looksUp: false, ...settings })?.({
+    rawHeaders: Object.entries(headers).flatMap(([name, values]) => [values].flat().flatMap((value) => [name, value])),
+    address: "192.0.2.1",
+  });
 
 describe("what tells of a visitor's country", () => {
   test("is nothing where nobody asked, whatever the request says", () => {
@@ -15,9 +14,10 @@ describe("what tells of a visitor's country", () => {
     expect(createOriginReader(nothing)).toBeNull();
   });
 
-  test.each<[string, Partial<OriginSettings>, Record<string, string>, string | undefined]>([
+  test.each<[string, Partial<OriginSettings>, Record<string, string | string[]>, string | undefined]>([
     ["the trusted header", { countryHeader: "CF-IPCountry" }, { "cf-ipcountry": "NZ" }, "NZ"],
     ["its last value", { countryHeader: "CF-IPCountry" }, { "cf-ipcountry": "DE, NZ" }, "NZ"],
+    ["its last field", { countryHeader: "CF-IPCountry" }, { "CF-IPCOUNTRY": ["DE", "US, NZ"] }, "NZ"],
     ["no other header", { countryHeader: "CF-IPCountry" }, { "x-country": "DE" }, undefined],
     ["nothing that is no country", { countryHeader: "CF-IPCountry" }, { "cf-ipcountry": "192.0.2.9" }, undefined],
     ["the connection's address", { looksUp: true }, { "x-real-ip": "192.0.2.9" }, "192.0.2.1"],
