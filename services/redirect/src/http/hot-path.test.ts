@@ -5,7 +5,7 @@ import { createLinkLookup } from "../cache/link-lookup.ts";
 import { createLoader } from "../cache/loader.ts";
 import { createClickRing } from "../clicks/click-ring.ts";
 import type { LinkRow } from "../domain/entry.ts";
-import { createHotPath } from "./hot-path.ts";
+import { type Asker, createHotPath } from "./hot-path.ts";
 
 const TTL = 1000;
 const OLD: LinkRow = { target: "https://old.example/", state: "ACTIVE", version: 1, remainingMs: null, owner: "ann" };
@@ -30,6 +30,7 @@ function createWorld() {
   return {
     reads,
     lookup,
+    ring,
     hotPath,
     sync: () => lookup.synced(now()),
     find: () => lookup.find("abc", mono, mono),
@@ -93,5 +94,39 @@ describe("an answer of the database that comes after a TTL, to a process that wa
     reads[1]?.(OLD);
     expect(await found).toBeNull();
     expect(reads).toHaveLength(2);
+  });
+});
+
+describe("a visitor who left while the link was read", () => {
+  /** Returns what the visitor was given. */
+  async function visit(
+    hotPath: ReturnType<typeof createHotPath>,
+    left: boolean,
+    answer: () => void,
+  ): Promise<string[]> {
+    const given: string[] = [];
+    const asker: Asker = {
+      ...{ clicks: true, rawHeaders: [], address: undefined, isOver: () => left },
+      redirect: (target) => void given.push(target),
+      show: (page) => void given.push(page),
+    };
+    hotPath.follow(asker, "abc");
+    answer();
+    await new Promise((resolve) => setImmediate(resolve));
+    return given;
+  }
+
+  test("is given nothing, and is no click", async () => {
+    const { reads, hotPath, ring, sync } = createWorld();
+    sync();
+    expect(await visit(hotPath, true, () => reads[0]?.(OLD))).toEqual([]);
+    expect([ring.stats().accepted, hotPath.counts().redirect]).toEqual([0, 0]);
+  });
+
+  test("control: one who stayed is", async () => {
+    const { reads, hotPath, ring, sync } = createWorld();
+    sync();
+    expect(await visit(hotPath, false, () => reads[0]?.(OLD))).toEqual(["https://old.example/"]);
+    expect([ring.stats().accepted, hotPath.counts().redirect]).toEqual([1, 1]);
   });
 });
