@@ -16,9 +16,9 @@ import { createOriginReader } from "./origin.ts";
 import { createPlainConnections } from "./plain-connections.ts";
 import type { PlainReader } from "./plain-request.ts";
 
-export const KEEP_ALIVE_MS = 72_000;
-export const COUNTRY_HEADER = "X_Country";
-export const ADDRESS_HEADER = "X-Forwarded-For";
+const KEEP_ALIVE_MS = 72_000;
+const COUNTRY_HEADER = "X_Country";
+const ADDRESS_HEADER = "X-Forwarded-For";
 const NOW = { mono: 1000, wall: 1_700_000_000_000 };
 const CLICKS_MAX = 10_000;
 
@@ -91,10 +91,8 @@ export function createHeldReads() {
   };
 }
 
-export type ClientConnection = Awaited<ReturnType<typeof openConnection>>;
-
 /** Opens a connection, and takes hold of its other end. */
-export async function openConnection({ port, server }: RunningServer) {
+async function openConnection({ port, server }: RunningServer) {
   const accepted = once(server, "connection") as Promise<[Socket]>;
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
   let answer = "";
